@@ -48,8 +48,8 @@ worker.toml` names.
 | | may change |
 | from then on | may change, and changes what is learnt from then on, or in which order |
 | yes | decides what has been learnt: [another value is refused](checkpoints.md#change-the-model); \
-a renamed `group` [can be adopted](checkpoints.md#change-topic-or-group), and another `topic` begins \
-another model |
+a renamed `group` [can be adopted](checkpoints.md#change-topic-or-group), and another `topic` \
+begins another model |
 | with late labels | as *yes* if `[labels]` has a topic, else as *from then on* |
 | for a group | must stay: `checkpoints` may only move as a whole, `key_file` has the same key |
 
