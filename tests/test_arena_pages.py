@@ -71,7 +71,7 @@ def test_losses_on_held_out_streams_come_first():
     assert "| steel | at once" not in lost  # which the table above has
     assert "one mistake" not in late
     heading = (
-        "| stream | at once | 100 late, `late=True` | `late=False` | the best other where it errs"
+        "| stream | at once | 100 late, `late=True` | 100 late, `False` | the best other where it"
     )
     assert heading in rest
     assert "| a9a | **-20.00** | - | - | PA | not known |" in rest

@@ -429,6 +429,18 @@ class Arena(Standings):
         return [row for row in self.losses(tuned=tuned) if row["stream"] in self.developed]
 
     @property
+    def standing_tuned(self) -> dict[str, int]:
+        """Count development streams, labels at once, with all settings of the rivals."""
+        rows = [*self.gaps(tuned=True), *self.gaps()]
+        largest: dict[str, float] = {}
+        for row in sorted(rows, key=itemgetter("gap")):
+            if row["delay"] is None and row["stream"] in self.developed:
+                largest[row["stream"]] = row["gap"]
+        gaps = largest.values()
+        ahead, behind = sum(gap <= -HALF for gap in gaps), sum(gap >= HALF for gap in gaps)
+        return {"ahead": ahead, "level": len(gaps) - ahead - behind, "behind": behind}
+
+    @property
     def lost_somewhere(self) -> list[str]:
         """Names of development streams with a loss, with any delay and setting."""
         lost = {row["stream"] for one in (self, self.plain) for row in one.lost(tuned=False)}
