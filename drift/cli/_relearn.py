@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from drift.consumers.checkpoints.agreement import agree
 from drift.consumers.checkpoints.checkpoint import decode_model, encode_model, split
@@ -12,10 +12,11 @@ from drift.consumers.checkpoints.files import stored
 from drift.consumers.checkpoints.rollback import meant
 from drift.consumers.client.topics import Reader
 from drift.consumers.relearning import gone
-from drift.errors import CheckpointError
+from drift.errors import CheckpointError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
     from drift.consumers import CheckpointFolder
     from drift.consumers.checkpoints.file_format import Description
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from drift.consumers.order import LearntRuns
     from drift.consumers.records import Message, TopicPartition
 
-__all__ = ["checked", "compared", "ends_of", "logs_of", "untrained"]
+__all__ = ["checked", "compared", "ends_of", "logs_of", "untrained", "written"]
 
 
 def ends_of(runs: LearntRuns) -> dict[TopicPartition, int]:
@@ -33,7 +34,11 @@ def ends_of(runs: LearntRuns) -> dict[TopicPartition, int]:
 
 @contextmanager
 def logs_of(
-    runs: LearntRuns, reading: Mapping[str, Any], advance: Callable[[], None] = lambda: None
+    runs: LearntRuns,
+    reading: Mapping[str, Any],
+    *,
+    identity: Mapping[str, str] | None = None,
+    labels: str | None = None,
 ) -> Iterator[dict[TopicPartition, Iterator[Message]]]:
     """Open the logs of what was learnt, each from where it was started to where it ended.
 
@@ -46,34 +51,66 @@ def logs_of(
         In which order it was learnt.
     reading
         Options of kafka-python.
-    advance
-        Called with each message that is read.
+    identity
+        That of the topics as they were learnt, as far as it is known.
+    labels
+        The topic of labels; None where there is none.
 
     Raises
     ------
     ConsumerError
         If there is no such topic or partition.
     CheckpointError
-        If messages are deleted.
+        If messages are deleted, or a topic is another one.
     """
-
-    def log(reader: Reader, number: int, first: int, upto: int) -> Iterator[Message]:
-        for message in reader.read({number: upto}, {number: first}):
-            advance()
-            yield message
-
     logs, begins = {}, {}
     with ExitStack() as stack:
         for place, upto in ends_of(runs).items():
             topic, number = place
             reader = stack.enter_context(Reader(topic, reading))
             reader.require(number)
+            _refuse_another(topic, identity or {}, reader.identity(of_labels=topic == labels))
             first = runs.first.get(place, 0)
             begins[place] = first, reader.beginnings()[number]
-            logs[place] = log(reader, number, first, min(upto, reader.ends()[number]))
+            end = min(upto, reader.ends()[number])
+            logs[place] = reader.read({number: end}, {number: first})
         if lost := ", ".join(gone(begins)):
             raise CheckpointError(f"{lost}: what is deleted cannot be learnt again")
         yield logs
+
+
+def _refuse_another(topic: str, before: Mapping[str, str], now: Mapping[str, str]) -> None:
+    """Refuse a topic that is not the one which was learnt."""
+    changed = [
+        f"{name} {before[name]} then, {value} now"
+        for name, value in now.items()
+        if before.get(name, value) != value
+    ]
+    if changed:
+        raise CheckpointError(
+            f"{topic} is another one than was learnt ({', '.join(changed)}): give the broker that "
+            "has it. What was recreated cannot be learnt again"
+        )
+
+
+@contextmanager
+def written(file: Path | None) -> Iterator[BinaryIO | None]:
+    """Open a new file, which gets its name once it is whole; None for none.
+
+    Raises
+    ------
+    ParameterError
+        If there is such a file.
+    """
+    if file is None:
+        yield None
+        return
+    if file.exists():
+        raise ParameterError(f"{file} is there: give another name to --out, or remove it")
+    part = file.with_name(f"{file.name}.part")
+    with part.open("wb") as opened:
+        yield opened
+    part.replace(file)
 
 
 def checked(
@@ -132,7 +169,7 @@ def untrained(found: Description | None) -> Any:
 
 
 def compared(found: Description | None, model: Any, *, allow_pickle: bool) -> str:
-    """Say whether a model is that of a checkpoint; None for one whose file is gone.
+    """Say whether a model is that of a checkpoint, which is None where its file is gone.
 
     Raises
     ------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003 - options are read off their types
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +17,7 @@ from drift.cli import _named
 from drift.cli._client import Client, read_secret
 from drift.cli._command import Command, ask, noting, raise_all, warn
 from drift.cli._learning import Learning
+from drift.cli._log import logging_to_stderr
 from drift.cli._settings import TABLES
 from drift.cli._settings import load as load_tables
 from drift.cli._shadow import promotion_line, shadow_line
@@ -337,11 +338,21 @@ class Relearn(Learning):
     )
     out: Path | None = option("File for the predictions, a line of JSON each.", None)
 
+    #: Options by which nothing is learnt otherwise.
+    unused = frozenset(
+        {
+            *("start", "on_gap", "max_idle", "headers", "dead_letters", "orphans", "events"),
+            *("alarm_level", "checkpoint_every", "checkpoint_seconds"),
+            *("keep", "keep_ten_minutes", "keep_hourly", "keep_daily"),
+            *("metrics_port", "metrics_address", "log_json"),
+            *("max_models", "prior", "expire"),
+        }
+    )
     interrupted = "interrupted: the same command begins anew"
 
     def _run(self) -> None:
         from drift.cli._progress import bar
-        from drift.cli._relearn import checked, compared, ends_of, logs_of
+        from drift.cli._relearn import checked, compared, ends_of, logs_of, written
         from drift.consumers.relearning import relearning
 
         settings = self.settings()
@@ -358,12 +369,15 @@ class Relearn(Learning):
         model, shadow = self._models(settings, folder, found, has_history=order.digest is None)
         count = sum(upto - order.first.get(place, 0) for place, upto in ends_of(order).items())
         reading = settings.kafka | settings.consumer
+        known = {} if found is None else found.header["identity"]
         with (
+            logging_to_stderr(self.secrets),
+            written(self.out) as file,
+            logs_of(order, reading, identity=known, labels=options.labels) as logs,
             bar(count) as advance,
-            logs_of(order, reading, advance) as logs,
-            nullcontext(None) if self.out is None else self.out.open("wb") as file,
         ):
-            learner, sent = relearning(model, logs, order, options, settings.codec, shadow=shadow)
+            read = {place: _advancing(log, advance) for place, log in logs.items()}
+            learner, sent = relearning(model, read, order, options, settings.codec, shadow=shadow)
             for output in sent:
                 if file is not None and output.topic == options.predictions:
                     file.write((output.value or b"") + b"\n")
@@ -402,8 +416,12 @@ class Relearn(Learning):
                 "init wrote, or writes again in another folder and group, by --history"
             )
         model = untrained(found)
+        model = _named.build(settings.model) if model is None else model
         shadow = settings.shadow and _named.build(settings.shadow)
-        return _named.build(settings.model) if model is None else model, shadow
+        for one in (model, shadow):
+            if getattr(one, "seed", 0) is None:
+                warn(f"{type(one).__name__} draws, and has no seed: a replay may be another model")
+        return model, shadow
 
 
 @dataclass(kw_only=True)

@@ -170,7 +170,7 @@ def _sent(
     for message in in_order(logs, runs, options):
         yield from learner.take(message)
     if digest not in {None, learner.digest}:
-        own = "give its model and shadow as they were, its codec and options"
+        own = "give its model and shadow as they were, seeds too, its codec and options"
         why = ", ".join(gone(begins)) or own
         raise CheckpointError(f"what was learnt is not what the worker has learnt: {why}")
 

@@ -566,11 +566,10 @@ class Worker:
         self, claim_id: ClaimId, identity: dict[str, str], partitions: int, source: Logs
     ) -> Learner:
         """Load a model, on another thread; at first look at the topics, which are there now."""
-        if not self._has_looked:
+        if not self._has_looked and not self._stopping.is_set():
             options = self.options
-            asked = configs(options.topics, self._receiving)
-            if sent := [*filter(None, options.outputs)]:  # alone, as others may have the rights
-                asked |= configs(sent, self._receiving)
+            groups = [*filter(None, (options.topics, [*filter(None, options.outputs)]))]
+            asked = configs(groups, self._receiving)
             warn_of_compaction(asked, options)
             if options.labels is not None:
                 check_configs(asked, options, partitions)

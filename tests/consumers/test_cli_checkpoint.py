@@ -431,6 +431,14 @@ def test_a_model_that_is_learnt_again_is_equal_and_so_are_its_predictions(drift,
     sent = [record.value() for record in everything(predicted, "out")]
     assert len(lines) == len(sent) == 100
     assert answers(lines) == answers(sent)
+    shown = again(drift, "--out", "out.jsonl")
+    assert (shown.exit_code, "out.jsonl is there: give another name" in shown.output) == (2, True)
+    assert Path("out.jsonl").read_bytes().splitlines() == lines
+    settings("one_hot = true", 'one_hot = true\nskip = ["id=4"]')
+    shown = again(drift, "--out", "other.jsonl")
+    assert shown.exit_code == 2
+    assert "what was learnt is not what the worker has learnt" in shown.output
+    assert not Path("other.jsonl").exists()
 
 
 @pytest.mark.usefixtures("predicted")
@@ -561,6 +569,35 @@ def test_what_a_command_has_made_is_learnt_again(drift, command, count):
     shown = again(drift)
     assert shown.exit_code == 0, shown.output
     assert f"{count} examples learnt again: the model is equal to the last bit" in shown.output
+
+
+@pytest.mark.usefixtures("predicted")
+def test_another_topic_of_that_name_is_named(drift, monkeypatch):
+    newest = folder().newest(KEY)
+    one = CheckpointFolder("c", newest.configuration)
+    epoch, _ = one.claim(KEY)
+    kept = {"digest": newest.digest, "identity": {"topic_id": "a-1"}, "previous": newest.id}
+    one.save(KEY, epoch, newest.model, newest.offsets, newest.metrics, **kept)
+    monkeypatch.setattr(topics.Reader, "identity", lambda *_, **__: {"topic_id": "b-2"})
+    shown = again(drift)
+    assert shown.exit_code == 2
+    assert "t is another one than was learnt (topic_id a-1 then, b-2 now)" in shown.output
+
+
+def test_a_model_that_draws_without_a_seed_is_named(drift, broker):
+    settings("seed = 1\n", "")
+    one = Worker(
+        RBP(9),
+        folder(**{"class": "RBP", "budget": 9}),
+        broker.client_args,
+        WorkerOptions(topic="t", group="g", start="earliest"),
+        codec=CODEC,
+        consumer=SOON,
+    )
+    produce(broker, "t", map(message, range(9)), 0)
+    step(one, 9)
+    close(one)
+    assert "RBP draws, and has no seed: a replay may be another model" in again(drift).output
 
 
 def test_a_history_comes_first(drift, broker, tmp_path):

@@ -14,7 +14,7 @@ pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
-from kafka.errors import CoordinatorLoadInProgressError
+from kafka.errors import CoordinatorLoadInProgressError, KafkaConnectionError
 
 from drift.consumers.client import topics  # after the check that there is a client
 from drift.consumers.client.producer import Producer
@@ -219,3 +219,33 @@ def test_a_sample_looks_past_offsets_without_messages(start, partition, expected
     assert [one.position.offset for one in reader.sample(3, start, partition)] == expected
     assert reader.reads == reads
     assert Holey({0: [], 1: []}).sample(3) == []
+
+
+def test_what_topics_are_configured_by_is_asked_for_in_haste_by_one_client(monkeypatch):
+    """A takeover waits for it, and who stops the worker waits for that."""
+    made, asked = [], []
+
+    class Admin:
+        DEFAULT_CONFIG = KafkaAdminClient.DEFAULT_CONFIG
+
+        def __init__(self, **options):
+            made.append(options)
+
+        def describe_configs(self, resources, config_filter):
+            asked.append([one.name for one in resources])
+            if len(asked) > 2:
+                raise KafkaConnectionError
+            policy = {"cleanup.policy": {"value": "compact"}, "none": {"value": None}}
+            return {"topic": {one.name: policy for one in resources}}
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr(topics.kafka, "KafkaAdminClient", Admin)
+    wanted = {name: {"cleanup.policy": "compact"} for name in ("t", "l", "out")}
+    options = {"bootstrap_servers": "b:1", "request_timeout_ms": 30_000}
+    assert topics.configs([["t", "l"], ["out"]], options) == wanted
+    assert asked == [["t", "l"], ["out"]]
+    [given] = made
+    assert given["bootstrap_timeout_ms"] == given["request_timeout_ms"] == 5000
+    assert topics.configs([["t"]], options) == {}

@@ -162,7 +162,7 @@ def read_journal(folder: AnyPath, checkpoint: str, since: str | None = None) -> 
         if line is None:
             raise CheckpointError(
                 f"{folder} has no order of what checkpoint {at} learnt: its files were deleted, or "
-                "the model comes from elsewhere"
+                "the model comes from elsewhere, as after drift checkpoint adopt --offset"
             )
         if "offsets_of" in line:
             raise CheckpointError(

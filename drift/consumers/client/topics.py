@@ -42,8 +42,9 @@ log = logging.getLogger("drift.consumers")
 
 #: What is said of a configuration that the broker does not show.
 _UNSHOWN = "not known is whether topics are compacted, and for how long they keep messages"
-#: Seconds to look for the coordinator of a group.
-_GROUP = 15
+#: Seconds to look for the coordinator of a group, and for what topics are configured by, which a
+#: takeover waits for.
+_GROUP, _CONFIGS = 15, 5
 
 
 def known_options() -> dict[str, dict[str, Any]]:
@@ -70,24 +71,28 @@ def create(topic: str, partitions: int, options: Mapping[str, Any]) -> None:
         admin.create_topics({topic: wanted}, wait_for_metadata=True)
 
 
-def configs(topics: Iterable[str], options: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """Return the configuration of topics, as far as the broker shows it.
+def configs(
+    groups: Iterable[Iterable[str]], options: Mapping[str, Any]
+) -> dict[str, dict[str, str]]:
+    """Return the configuration of topics, as far as the broker shows it within some seconds.
 
     Parameters
     ----------
-    topics
-        Their names.
+    groups
+        Their names, by requests: a right that the user lacks for one hides all of its request.
     options
         Options of kafka-python.
     """
     kind = kafka.admin.ConfigResourceType.TOPIC
-    asked = [kafka.admin.ConfigResource(kind, topic) for topic in topics]
+    found: dict[str, Any] = {}
+    hasty = dict.fromkeys(("bootstrap_timeout_ms", "request_timeout_ms"), 1000 * _CONFIGS)
     try:
-        with _admin(options) as admin:
-            found = admin.describe_configs(asked, config_filter="all")["topic"]
+        with _admin({**options, **hasty}) as admin:
+            for topics in groups:
+                asked = [kafka.admin.ConfigResource(kind, topic) for topic in topics]
+                found |= admin.describe_configs(asked, config_filter="all")["topic"]
     except (KafkaError, KeyError) as problem:
         log.info("%s: %s", _UNSHOWN, problem)
-        return {}
     if hidden := [topic for topic, of in found.items() if not of]:  # a right of its own
         log.info("%s: %s, for which this user may lack DescribeConfigs", _UNSHOWN, hidden)
     return {
