@@ -52,7 +52,10 @@ def arena_leads(results: Results) -> Figure:
             if bool(STREAMS[row["stream"]].source) is is_real
         ]
         leads = [-100 * row["gap"] for _, row in chosen]
-        axes.barh([place for place, _ in chosen], leads, height=0.7, color=colour, label=kind)
+        places = [place for place, _ in chosen]
+        bars = axes.barh(places, leads, height=0.7, color=colour, label=kind)
+        axes.bar_label(bars, fmt="%+.1f", padding=3, fontsize=8)
+    axes.margins(x=0.15)  # for the numbers
     axes.set_yticks(range(len(rows)), [f"{row['stream']} ({row['rival']})" for row in rows])
     axes.invert_yaxis()
     axes.axvline(0, color="0.3", lw=1)
