@@ -386,10 +386,12 @@ def test_of_topics_that_were_recreated_the_remedy_works(broker, tmp_path, recrea
     with_logs(broker, left)
     said = refusal(broker, tmp_path, now)
     assert f"learnt from another {' and '.join(recreated)}\n" in said
+    assert "another cluster" not in said
     if len(recreated) == 2:  # one of the two is not enough
         follow(said[: said.index(" and drift")])
         said = refusal(broker, tmp_path, now)
         assert "learnt from another l\n" in said
+        assert "another cluster" not in said
     assert follow(said)[0] == [f"--topic {recreated[-1]} --offset 0"]
     for place in [place for place in LOGS if place[0] in recreated]:
         twin.join.drop(place, range(ENDS[place]))
