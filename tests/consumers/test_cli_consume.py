@@ -583,6 +583,23 @@ def test_the_demo_kills_a_worker_and_loses_nothing(drift, monkeypatch):
     assert actual == sorted(actual)
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_the_demo_leaves_nothing_behind_at_a_signal(tmp_path, number, code):
+    """No process, as the pipe that all of them have ends, and no folder."""
+    pytest.importorskip("confluent_kafka")
+    start = "from drift.cli import main; main()"
+    line = [sys.executable, "-c", start, "demo"]
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(line, env=environment, stderr=subprocess.PIPE, text=True) as demo:
+        deadline = time.monotonic() + 60
+        while not [*tmp_path.glob("*/*-all/*")] and time.monotonic() < deadline:
+            time.sleep(0.05)  # until its worker has claimed the topic
+        demo.send_signal(number)
+        said = demo.stderr.read()
+    assert (demo.returncode, said) == (code, "interrupted\n")
+    assert not [*tmp_path.iterdir()]
+
+
 @pytest.mark.parametrize(
     ("missing", "command", "message"),
     [
