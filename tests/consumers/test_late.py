@@ -356,7 +356,8 @@ def test_of_a_log_that_was_truncated_the_remedy_works(  # noqa: PLR0917
     waited = len(twin.join.waiting + twin.join.early)
     twin.join.drop(place, range(first, ENDS[place]))
     dropped = waited - len(twin.join.waiting + twin.join.early)
-    assert f"as it is now; {dropped} messages of it that waited there are dropped" in shown
+    kind = "messages" if topic == "f" else "labels"
+    assert f"as it is now, and drops {dropped} {kind} of it that waited there\n" in shown
     assert dropped > 1
     twin.offsets[place], twin.stamps[place] = first, []
     for message in LOGS[place][:14]:
