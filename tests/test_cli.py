@@ -418,7 +418,7 @@ def test_before_any_label_came_there_is_no_error():
     console = Console(file=io.StringIO(), width=100)
     console.print(figure)
     shown = console.file.getvalue()
-    assert "no label yet, 1 predictions; of labels that come later the worker's metrics" in shown
+    assert "no label yet, 1 prediction; of labels that come later the worker's metrics" in shown
     assert "%" not in shown
     assert re.search(r"t:0 +0 +- +- +1 +0", shown)
 

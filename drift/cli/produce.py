@@ -74,8 +74,8 @@ class Produce(Client):
             confirmed = send_all(rows, sending, advance)
         click.echo(
             f"{self.topic}: {counted(confirmed, 'example')} confirmed by the broker in "
-            f"{time.monotonic() - started:.1f} s, {before:,} were there before; {len(ends)} "
-            "partitions"
+            f"{time.monotonic() - started:.1f} s, {before:,} already there; "
+            f"{counted(len(ends), 'partition')}"
         )
 
 
