@@ -2,8 +2,10 @@ import errno
 import io
 import os
 import re
+import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from inspect import Parameter, signature
 from pathlib import Path
@@ -19,6 +21,7 @@ from drift.cli import app
 from drift.cli._command import Command, ask, say
 from drift.cli._experiment import Experiment
 from drift.cli._figure import ErrorFigure, drawn
+from drift.cli._signals import leave_at_signals
 from drift.cli.arena import Arena
 from drift.cli.compare import Compare
 from drift.cli.produce import paced, pick
@@ -415,7 +418,7 @@ def test_before_any_label_came_there_is_no_error():
     console = Console(file=io.StringIO(), width=100)
     console.print(figure)
     shown = console.file.getvalue()
-    assert "no label yet, 1 predictions; of labels that come later the worker's metrics" in shown
+    assert "no label yet, 1 prediction; of labels that come later the worker's metrics" in shown
     assert "%" not in shown
     assert re.search(r"t:0 +0 +- +- +1 +0", shown)
 
@@ -432,3 +435,55 @@ def test_a_question_that_nobody_answers_names_the_option(prompt):
     assert unanswered.stderr.endswith("\nerror: nobody is there to answer: give --yes\n")
     answered = CliRunner().invoke(click.Command("asking", callback=Asking().answer), input="y\n")
     assert answered.output.splitlines()[-1] in {"y", "True"}
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_signal_at_a_question_is_no_missing_answer(number, code, terminal, monkeypatch, capsys):
+    class Asking(Command):
+        def _run(self):
+            ask(click.confirm, "Sure?", "--yes")
+
+    def interrupted(_):
+        os.kill(os.getpid(), number)
+        return "y"
+
+    monkeypatch.setattr("click.termui.visible_prompt_func", interrupted)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: terminal)
+    command = click.Command("asking", callback=Asking().answer)
+    assert command.main([], standalone_mode=False) == code
+    assert capsys.readouterr().err == "\ninterrupted\n"
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+def test_at_sigterm_every_command_cleans_up_and_its_handlers_end_with_it(leaves):
+    """Also where a command takes the signals in its own way, before its worker does."""
+    cleaned = []
+
+    class Ending(Command):
+        def _run(self):
+            if leaves:
+                leave_at_signals()
+                return
+            try:
+                os.kill(os.getpid(), signal.SIGTERM)
+                pytest.fail("it went on")
+            finally:
+                cleaned.append(True)
+
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    assert before[0] is signal.SIG_DFL
+    ended = CliRunner().invoke(click.Command("ending", callback=Ending().answer))
+    if not leaves:
+        assert (ended.exit_code, ended.stderr, cleaned) == (143, "interrupted\n", [True])
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
+
+
+def test_a_command_may_run_in_another_thread():
+    class Saying(Command):
+        def _run(self):
+            click.echo("done")
+
+    with ThreadPoolExecutor(1) as pool:
+        command = click.Command("saying", callback=Saying().answer)
+        assert pool.submit(CliRunner().invoke, command).result().output == "done\n"

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 from collections import deque
 from collections.abc import Collection  # noqa: TC003 - types of fields are read
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drift._options import option
-from drift.cli._command import Command, Terminated
+from drift.cli._command import Command
 from drift.cli._log import Secrets
 from drift.cli._settings import load_kafka
 from drift.errors import DriftError, ParameterError
@@ -36,8 +35,8 @@ class Client(Command):
     failures: Collection[BaseException] = field(default=(), init=False)
 
     def answer(self) -> None:
-        """Run, end at SIGTERM as at Ctrl-C, and note why kafka-python could not connect."""
-        with _ending_at_sigterm(), _noting_failures() as self.failures:
+        """Run, and note why kafka-python could not connect."""
+        with _noting_failures() as self.failures:
             super().answer()
 
     def answer_to(self, error: Exception) -> tuple[str, int] | None:
@@ -65,26 +64,6 @@ class Client(Command):
     def clients(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return kafka-python's options to read with, and to send with."""
         return load_kafka(self.config, os.environ, self.bootstrap, self.secrets)
-
-
-@contextmanager
-def _ending_at_sigterm() -> Iterator[None]:
-    """Have SIGTERM end what waits for a broker, also in a container.
-
-    Its first process gets no signal that it does not handle.
-    """
-
-    def end(*_: object) -> None:
-        raise Terminated
-
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        with suppress(ValueError):  # of another thread than the main one
-            signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        if signal.getsignal(signal.SIGTERM) is end:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @contextmanager

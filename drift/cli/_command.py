@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 import click
 
 from drift._options import KINDS, declared
+from drift.cli._signals import Terminated, ending_at_sigterm
 from drift.errors import CheckpointError, DriftError, ParameterError, UnavailableError
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from drift._options import Option
 
-__all__ = ["Command", "Terminated", "as_click", "ask", "fail", "noting", "raise_all", "say", "warn"]
+__all__ = ["Command", "as_click", "ask", "fail", "noting", "raise_all", "say", "warn"]
 
 #: A comma that is not between parentheses: those of parameters stay.
 _ANY_COMMA = re.compile(r",(?![^()]*(?:\([^()]*\)[^()]*)*\))")
@@ -36,10 +37,6 @@ _COMMA = re.compile(_ANY_COMMA.pattern + r'(?=(?:[^"]*"[^"]*")*[^"]*$)')
 _QUOTED = re.compile(r'"([^"]*)"').fullmatch
 _Answer = TypeVar("_Answer")
 _WORDS = {bool: "SWITCH", int: "INTEGER", float: "NUMBER", str: "TEXT", object: "LABEL"}
-
-
-class Terminated(KeyboardInterrupt):
-    """SIGTERM, where a command takes it as Ctrl-C."""
 
 
 class Command(ABC):
@@ -55,7 +52,7 @@ class Command(ABC):
     given : dict
         What the command line gives of `shared`, by the options' names.
     interrupted : str
-        What Ctrl-C prints.
+        What Ctrl-C and SIGTERM print.
     """
 
     shared: ClassVar[type | None] = None
@@ -64,7 +61,7 @@ class Command(ABC):
 
     @property
     def interrupted(self) -> str:
-        """What Ctrl-C prints."""
+        """What Ctrl-C and SIGTERM print."""
         return "interrupted"
 
     @abstractmethod
@@ -74,14 +71,13 @@ class Command(ABC):
     def answer(self) -> None:
         """Run; what the user did becomes a message and an exit code, instead of a traceback."""
         try:
-            with warnings.catch_warnings():
+            with ending_at_sigterm(), warnings.catch_warnings():
                 warnings.showwarning = warn
                 self._run()
-        except KeyboardInterrupt as signal:
+        except KeyboardInterrupt as interrupt:
             say(self.interrupted, err=True)
-            code = (
-                143 if isinstance(signal, Terminated) else 130
-            )  # 128 and its number, as in shells
+            # 128 and the number of the signal, as in shells.
+            code = 143 if isinstance(interrupt, Terminated) else 130
             raise click.exceptions.Exit(code) from None
         except Exception as error:
             answer = self.answer_to(error)
@@ -144,8 +140,10 @@ def ask(prompt: Callable[[str], _Answer], text: str, option: str) -> _Answer:
     """
     try:
         return prompt(text)
-    except click.Abort:
+    except click.Abort as abort:
         click.echo(err=True)  # behind the question
+        if isinstance(abort.__context__, KeyboardInterrupt):  # and not the end of what is read
+            raise abort.__context__ from None
         if sys.stdin.isatty():
             raise KeyboardInterrupt from None
         raise ParameterError(f"nobody is there to answer: give {option}") from None

@@ -35,7 +35,7 @@ class Experiment(Command):
 
     @property
     def interrupted(self) -> str:
-        """What Ctrl-C prints."""
+        """What Ctrl-C and SIGTERM print."""
         return (
             f"interrupted: the runs that ended are kept in {self.folder}; "
             "the same command again computes the rest"

@@ -15,6 +15,7 @@ from rich.live import Live
 from rich.table import Column, Table
 from rich.text import Text
 
+from drift._checks import counted
 from drift.consumers._json import text_of
 from drift.consumers.answers import Answer
 from drift.consumers.measures import Measures
@@ -209,7 +210,7 @@ class ErrorFigure:
         if not errors:
             predicted = sum(one.predicted for one in self.partitions.values())
             hint = self._hint if predicted else ""
-            return Text(f"no label yet, {predicted:,} predictions{hint}", no_wrap=True)
+            return Text(f"no label yet, {counted(predicted, 'prediction')}{hint}", no_wrap=True)
         lines.append(f"       error, {self._size} examples a column, {self.examples:,} so far")
         return Text("\n".join(lines), no_wrap=True)
 

@@ -94,9 +94,17 @@ _POSITIVE = {
     "request_timeout_ms",
     "session_timeout_ms",
 }
-#: A broker's address, with its port. What is before :// is ignored, as in Java.
+#: A broker's address, as kafka-python reads it, and its port.
 _SERVER = re.compile(
-    r"(?:\w+://)?(?:(?:\[[\da-fA-F:.]+\]|[^\s:/\[\]]+)(?::(\d{1,5}))?|[\da-fA-F.]*(?::[\da-fA-F.]*){2,})"
+    r"""
+    (?: \w+:// )?                                # ignored, as in Java
+    (?: (?: \[ [\da-fA-F:.]+ (?: %[\w.-]+ )? \]  # of IPv6, maybe with its zone
+          | [^\s:/\[\]]+                         # a name, or of IPv4
+        ) (?: :(\d{1,5}) )?
+      | [\da-fA-F.]* (?: :[\da-fA-F.]* ){2,}     # of IPv6, without a port
+    )
+    """,
+    re.VERBOSE,
 )
 _SECRET = ("password", "secret", "token")
 _WANTED_BY_NAME = {
@@ -217,7 +225,12 @@ def _check_type(where: str, name: str, value: Any, types: tuple[type, ...]) -> N
 
 def _check_servers(where: str, value: str | list[str]) -> None:
     # kafka-python's error has no word of the option, or it tries to connect for half a minute.
-    for server in value.split(",") if isinstance(value, str) else value:
+    servers = value.split(",") if isinstance(value, str) else value
+    for server in servers:
+        if len(servers) > 1 and not server.strip():
+            raise ParameterError(
+                f"{where} has an empty address, as behind a comma at its end: leave it out"
+            )
         found = _SERVER.fullmatch(server.strip())
         if not found or not 0 < int(found[1] or 9092) < 1 << 16:
             raise ParameterError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,7 +11,7 @@ from drift._options import option
 from drift.cli import _named, _settings
 from drift.cli._client import Client, read_secret
 
-__all__ = ["Learning", "leave_at_signals"]
+__all__ = ["Learning"]
 
 
 @dataclass(kw_only=True)
@@ -69,13 +68,3 @@ class Learning(Client):
             secret=read_secret(options.key_file, self.secrets),
             allow_pickle=options.allow_pickle,
         )
-
-
-def leave_at_signals() -> None:
-    """End the process at SIGTERM and Ctrl-C, until what runs handles them.
-
-    Nothing has started, imports may swallow an exception, and clients that connect would log
-    errors.
-    """
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: os._exit(0))

@@ -213,7 +213,9 @@ class Adopt(_Signed):
             if not self.codec:
                 what = f"{known} as it is now"
                 if dropped:
-                    what += f"; {counted(dropped, 'message')} of it that waited there are dropped"
+                    is_labels = topic == headers[files]["configuration"].get("labels")
+                    what += f", and drops {counted(dropped, 'label' if is_labels else 'message')} "
+                    what += "of it that waited there"
                 if self.offset is None:
                     what += f"; what is there before {_offsets(headers[files])} is not read"
             click.echo(f"{files.path}: continues with {what}")

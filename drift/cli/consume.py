@@ -12,9 +12,10 @@ from drift import consumers
 from drift._checks import counted
 from drift._options import option
 from drift.cli import _named
-from drift.cli._learning import Learning, leave_at_signals
+from drift.cli._learning import Learning
 from drift.cli._log import logging_to_stderr
 from drift.cli._settings import TABLES, load
+from drift.cli._signals import leave_at_signals
 from drift.consumers.preparing import check_reads_labels
 from drift.errors import ConsumerError, NothingLearntError, UnavailableError
 

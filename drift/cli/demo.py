@@ -119,7 +119,8 @@ class _Show:
                 worker.terminate()
             for worker in self.workers:
                 worker.join(20)
-            sending.join()
+            if sending.is_alive():
+                sending.join()
         self._report(figure)
 
     def _log(self, event: str) -> None:
@@ -128,7 +129,7 @@ class _Show:
     def _start(self, role: str) -> None:
         # A spawned process shares nothing with this one: it can be killed as any other.
         worker = multiprocessing.get_context("spawn").Process(
-            target=_work, args=(self.broker.client_args, self.folder)
+            target=_work, args=(self.broker.client_args, self.folder), daemon=True
         )
         worker.start()
         self.workers.append(worker)

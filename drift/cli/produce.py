@@ -67,15 +67,15 @@ class Produce(Client):
                 )
             stream = pick(self.stream, self.data, self.rows, self.shifts, self.seed)
             ends = reader.ends()
-            _refuse_others(reader, ends, stream)
+            _refuse_another_stream(reader, ends, stream)
         before, started = sum(ends.values()), time.monotonic()
         with bar(stream.n_samples, before) as advance:
             rows = paced(rest(stream, self.topic, ends), self.rate)
             confirmed = send_all(rows, sending, advance)
         click.echo(
             f"{self.topic}: {counted(confirmed, 'example')} confirmed by the broker in "
-            f"{time.monotonic() - started:.1f} s, {before:,} were there before; {len(ends)} "
-            "partitions"
+            f"{time.monotonic() - started:.1f} s, {before:,} already there; "
+            f"{counted(len(ends), 'partition')}"
         )
 
 
@@ -94,7 +94,7 @@ def messages(stream: ShiftingStream) -> Iterator[bytes]:
         yield codec.encode(Example(features, label, number))
 
 
-def _refuse_others(reader: Reader, ends: dict[int, int], stream: ShiftingStream) -> None:
+def _refuse_another_stream(reader: Reader, ends: dict[int, int], stream: ShiftingStream) -> None:
     """Refuse a topic whose last messages are not this stream's."""
     wanted = {(end - 1) * len(ends) + number: number for number, end in ends.items() if end}
     last = max(wanted, default=-1)

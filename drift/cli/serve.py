@@ -6,8 +6,9 @@ import logging
 from dataclasses import dataclass
 
 from drift.cli import _settings
-from drift.cli._learning import Learning, leave_at_signals
+from drift.cli._learning import Learning
 from drift.cli._log import logging_to_stderr
+from drift.cli._signals import leave_at_signals
 
 __all__ = ["Serve"]
 

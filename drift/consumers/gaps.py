@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from drift.consumers.options import WorkerOptions
     from drift.consumers.records import Logs, Source, TopicPartition
 
-__all__ = ["first_offset", "offset_behind_gap"]
+__all__ = ["behind_deleted", "first_offset", "offset_behind_gap"]
 
 log = logging.getLogger("drift.consumers")
 
@@ -96,23 +96,41 @@ def offset_behind_gap(  # noqa: PLR0913
         If `on_gap` is "stop", or the log is not the checkpoint's.
     """
     first, end = broker.bound(place, "earliest"), broker.bound(place, "latest")
-    if offset >= first:
-        why, which = "its log has other messages there", ""
-        if offset > end:
-            why, which = "its log ends before that", _where_to_go_on(place, first, end, options)
-        raise ConsumerError(
-            f"{place[0]}:{place[1]} has messages from {first} to {end}, and {offset} is {what}: "
-            f"{why}, it was truncated or recreated. Start with another folder and group, or accept "
-            f"it by drift checkpoint adopt {folder} --topic {place[0]} --partition {place[1]}"
-            f"{which}"
-        )
-    if options.on_gap == "stop":
+    if offset < first and options.on_gap == "stop":
         raise ConsumerError(
             f"{place[0]}:{place[1]} starts at {first}, after {offset}, {what}: "
             f"{first - offset} messages were deleted before they were learnt. Continue "
             "without them by on_gap = 'skip', --on-gap skip, or start afresh with another folder "
             "and another group"
         )
+    why, which = "its log has other messages there", ""
+    if offset > end:
+        why, which = "its log ends before that", _where_to_go_on(place, first, end, options)
+    other = ConsumerError(
+        f"{place[0]}:{place[1]} has messages from {first} to {end}, and {offset} is {what}: "
+        f"{why}, it was truncated or recreated. Start with another folder and group, or accept "
+        f"it by drift checkpoint adopt {folder} --topic {place[0]} --partition {place[1]}"
+        f"{which}"
+    )
+    return behind_deleted(place, offset, first, other)
+
+
+def behind_deleted(place: TopicPartition, offset: int, first: int, other: ConsumerError) -> int:
+    """Return the first offset of a log, if messages before it were deleted; log how many are lost.
+
+    Parameters
+    ----------
+    place
+        Topic and number.
+    offset
+        The first that may be lost.
+    first
+        The first that the log has.
+    other
+        What is raised if none were deleted: the log is another one.
+    """
+    if offset >= first:
+        raise other
     log.error("%s:%d: %d messages are gone, continuing at %d", *place, first - offset, first)
     return first
 

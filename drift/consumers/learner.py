@@ -53,8 +53,8 @@ _DIGESTED = 8
 #: What to do about labels of two kinds.
 ONE_KIND = "send one kind; classes = [true, false] in [codec] refuses the other"
 
-#: Messages after which it is said that none had a label.
-_UNLABELLED = 100
+#: Messages without a label after which it is said that none has had one: labels may be rare.
+_UNLABELLED = 1000
 
 _START = Clock()
 
@@ -375,7 +375,7 @@ class Learner:
             self.metrics.unlabelled += 1
             if self.sends and self.metrics.unlabelled == _UNLABELLED and not self.metrics.examples:
                 log.warning(
-                    "%s: none of the first %d messages has a label, and nothing is learnt: say "
+                    "%s: none of %d messages so far has a label, and nothing is learnt yet: say "
                     "where it is, label in [codec], or which topic has them, topic in [labels]",
                     *(self.claim_id, _UNLABELLED),
                 )

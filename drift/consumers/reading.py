@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from drift.consumers.client.consumer import LoneConsumer, largest_record
 from drift.consumers.client.errors import check_partition, missing, truncated
 from drift.consumers.fed import FedLearner
+from drift.consumers.gaps import behind_deleted
 from drift.consumers.json_codec import checked_codec
 from drift.consumers.late import learner_of
 from drift.consumers.options import WorkerOptions
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from drift.types import Features, Label
 
 __all__ = ["read_topic"]
-
-log = logging.getLogger("drift.consumers")
 
 
 class _Listener:
@@ -136,8 +134,9 @@ def _read(
             batches = [*consumer.poll(1.0)]
         except Gap as gap:
             for place, offset in gap.offsets.items():
-                fed.skip(place, _behind_deleted(consumer, place, offset))
-        _refuse_others(consumer, learner.offsets, ends, identity)
+                first, other = consumer.bound(place, "earliest"), truncated(*place, offset)
+                fed.skip(place, behind_deleted(place, offset, first, other))
+        _refuse_changed_logs(consumer, learner.offsets, ends, identity)
         wanted = (
             (place, [message for message in messages if message.position.offset < ends[place]])
             for place, messages in batches
@@ -151,16 +150,7 @@ def _read(
     learner.close()
 
 
-def _behind_deleted(consumer: LoneConsumer, place: TopicPartition, offset: int) -> int:
-    """Return the next offset after messages that were deleted, and log how many are lost."""
-    first = consumer.bound(place, "earliest")
-    if offset >= first:
-        raise truncated(*place, offset)
-    log.error("%s:%d: %d messages are gone, continuing at %d", *place, first - offset, first)
-    return first
-
-
-def _refuse_others(
+def _refuse_changed_logs(
     consumer: LoneConsumer,
     offsets: Mapping[TopicPartition, int],
     ends: Mapping[TopicPartition, int],

@@ -399,7 +399,7 @@ def test_a_stream_is_sent_once_however_often_it_is_requested(drift, broker):
     assert "60 examples confirmed by the broker" in first.stdout
     again = drift(*asked, "--rows", 60)
     assert "0 examples confirmed" in again.stdout
-    assert "60 were there before" in again.stdout
+    assert "60 already there" in again.stdout
     records = consume(broker, "news", 60)
     ids = [(record.partition, json.loads(record.value)["id"]) for record in records]
     assert ids == [(p, n) for p in range(2) for n in range(p, 60, 2)]
@@ -418,10 +418,10 @@ def test_a_topic_that_is_missing_is_made_for_a_stream(drift, broker, monkeypatch
         lambda topic, partitions, _: broker.create_topic(topic, partitions=partitions),
     )
     asked = ["produce", "newswire", "--topic", "made", *options(broker), "--rows", 40]
-    shown = drift(*asked, "--shifts", 1, "--partitions", 2)
+    shown = drift(*asked, "--shifts", 1)
     assert shown.exit_code == 0, shown.output
     assert shown.stdout.startswith("made: 40 examples confirmed by the broker in ")
-    assert shown.stdout.endswith(" s, 0 were there before; 2 partitions\n")
+    assert shown.stdout.endswith(" s, 0 already there; 1 partition\n")
 
 
 def test_an_interrupted_stream_continues_where_each_partition_ends(drift, broker):
@@ -581,6 +581,23 @@ def test_the_demo_kills_a_worker_and_loses_nothing(drift, monkeypatch):
     actual = [shown.stdout.find(event) for event in events]
     assert -1 not in actual, shown.stdout
     assert actual == sorted(actual)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_the_demo_leaves_nothing_behind_at_a_signal(tmp_path, number, code):
+    """No process, as the pipe that all of them have ends, and no folder."""
+    pytest.importorskip("confluent_kafka")
+    start = "from drift.cli import main; main()"
+    line = [sys.executable, "-c", start, "demo"]
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(line, env=environment, stderr=subprocess.PIPE, text=True) as demo:
+        while not [*tmp_path.glob("*/*-all/*")]:  # its worker has not claimed the topic
+            with pytest.raises(subprocess.TimeoutExpired):  # nor has it ended
+                demo.wait(0.05)
+        demo.send_signal(number)
+        said = demo.stderr.read()
+    assert (demo.returncode, said) == (code, "interrupted\n")
+    assert not [*tmp_path.iterdir()]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ from drift.kernels import RBF
 
 pytest.importorskip("kafka")
 
+from kafka.cluster import collect_hosts
+
 from drift.consumers.client import topics  # after the check that there is a client
 
 GIVEN = {"topic": "t", "group": "g", "checkpoints": "c"}
@@ -272,6 +274,7 @@ def test_numbers_of_the_worker_that_cannot_be_are_refused(settings, name, value,
 
 def test_an_address_that_cannot_be_is_refused_where_it_stands(settings):
     said = "{} must be host:port, as kafka-1:9092, or several with commas between them"
+    empty = "{} has an empty address, as behind a comma at its end: leave it out"
     for address in (
         "h:abc",
         ":9092",
@@ -280,8 +283,10 @@ def test_an_address_that_cannot_be_is_refused_where_it_stands(settings):
         "[::1",
         "a:1,b:x",
         "a b:1",
-        "a:1,",
         "h:1/x",
+        "fe80::1%eth0",
+        "[fe80::1%]:9092",
+        "[%eth0]:9092",
     ):
         with pytest.raises(ParameterError, match=re.escape(said.format("--bootstrap"))):
             settings(bootstrap=address)
@@ -290,9 +295,31 @@ def test_an_address_that_cannot_be_is_refused_where_it_stands(settings):
                 settings(f"[kafka]\nbootstrap_servers = {given}", bootstrap=None)
         with pytest.raises(ParameterError, match="DRIFT_KAFKA_BOOTSTRAP_SERVERS must be host:port"):
             settings(environ={"DRIFT_KAFKA_BOOTSTRAP_SERVERS": address}, bootstrap=None)
-    for address in ("h", "h:1", "a_b.c-d:65535", "[::1]:9092", "::1", "a:1, b", "SSL://h:1"):
+    with pytest.raises(ParameterError, match=re.escape(said.format("--bootstrap"))):
+        settings(bootstrap=" ")
+    for address in ("a:1,", ",a:1", "a:1, ,b:2", ","):
+        with pytest.raises(ParameterError, match=re.escape(empty.format("--bootstrap"))):
+            settings(bootstrap=address)
+        for given in (repr(address), repr(["h:1", *address.split(",")])):
+            said = empty.format("[kafka] bootstrap_servers")
+            with pytest.raises(ParameterError, match=re.escape(said)):
+                settings(f"[kafka]\nbootstrap_servers = {given}", bootstrap=None)
+    for address, read in (
+        ("h", ("h", 9092)),
+        ("h:1", ("h", 1)),
+        ("a_b.c-d:65535", ("a_b.c-d", 65535)),
+        ("10.0.0.1:9093", ("10.0.0.1", 9093)),
+        ("[::1]:9093", ("::1", 9093)),
+        ("[::1]", ("::1", 9092)),
+        ("::1", ("::1", 9092)),
+        ("[fe80::1%eth0]:9093", ("fe80::1%eth0", 9093)),
+        ("SASL_SSL://[fe80::1%en-0.1]:9093", ("fe80::1%en-0.1", 9093)),
+        ("SSL://h:1", ("h", 1)),
+        ("b, a:1", ("b", 9092)),
+    ):
         found, _ = settings(bootstrap=address)
         assert found.kafka["bootstrap_servers"] == address
+        assert collect_hosts(address, randomize=False)[0][:2] == read
 
 
 def test_a_file_may_have_the_mark_that_windows_writes_before_it(tmp_path):

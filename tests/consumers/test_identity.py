@@ -88,10 +88,13 @@ def learnt(broker, tmp_path):
 def test_a_folder_is_one_groups_and_the_other_group_is_told(broker, learnt):
     before = {path: path.read_bytes() for path in learnt.rglob("*") if path.is_file()}
     other = worker(broker.client_args, learnt, topic_id=FIRST, group="h")
-    with pytest.raises(CheckpointError, match=r"another group learns(.|\n)*g in the ch.*h now"):
+    with pytest.raises(
+        CheckpointError, match=r"another group learns(.|\n)*g in the ch.*h now"
+    ) as raised:
         until(other, lambda: False)
     close(other)
     assert {path: path.read_bytes() for path in learnt.rglob("*") if path.is_file()} == before
+    assert str(raised.value).endswith(f"by drift checkpoint adopt {learnt} --topic t")
     assert adopt(learnt, "--topic", "t").exit_code == 0
     other = worker(broker.client_args, learnt, topic_id=FIRST, group="h")
     produce(broker, "t", values(2))
@@ -110,7 +113,7 @@ def test_another_topic_of_the_name_is_refused_before_anything_is_claimed(broker,
     other = worker(broker.client_args, learnt, topic_id=OTHER)
     message = (
         rf"t-all: .*\n.*topic_id: {FIRST} in the checkpoint, {OTHER} now\nThe topic was recreated: "
-        rf".* all of it be learnt by .* adopt {learnt} --offset 0$"
+        rf".* all of it be learnt by .* adopt {learnt} --topic t --offset 0$"
     )
     with pytest.raises(CheckpointError, match=message):
         run(other)
@@ -133,6 +136,20 @@ def test_with_late_labels_an_offset_is_proposed_of_each_topic_that_is_another(tm
             check_identity(tmp_path, "t", before, before | changed, labels="l")
 
 
+def test_on_another_cluster_both_topics_are_adopted_one_by_one(tmp_path):
+    """Where each is given its offset: the first leaves what the other was learnt from."""
+    folder, places = CheckpointFolder(tmp_path, {"labels": "l"}), [("t", 0), ("l", 0)]
+    before = {"topic_id": "1", "labels_topic_id": "2", "cluster_id": "c"}
+    now = {"topic_id": "3", "labels_topic_id": "4", "cluster_id": "d"}
+    epoch, _ = folder.claim(("t", None))
+    folder.save(("t", None), epoch, LBP(9), dict.fromkeys(places, 8), identity=before)
+    for topic, left in (("t", {"labels_topic_id": "2", "cluster_id": "c"}), ("l", {})):
+        with pytest.raises(CheckpointError, match=r"topics go on there .* --topic t$"):
+            check_identity(tmp_path / "t-all", "t", newest(tmp_path).identity, now, labels="l")
+        assert adopt(tmp_path, "--topic", topic, "--offset", "0").exit_code == 0
+        assert newest(tmp_path).identity == left
+
+
 def test_a_replica_of_a_recreated_topic_waits_for_its_workers(tmp_path):
     before = {"topic_id": "1", "cluster_id": "c"}
     with pytest.raises(CheckpointError, match=r"recreated: the workers .* once they learn$"):
@@ -149,7 +166,8 @@ def test_without_topic_ids_clusters_are_distinguished(broker, learnt):
     one._consumer.identity = lambda: {"cluster_id": "another"}
     message = (
         rf"{identity['cluster_id']} .*, another now\nThe topic was recreated, or is on another .*"
-        rf" --offset 0\. If its log goes on there at the old offsets, accept it by .* {learnt}$"
+        rf" --offset 0\. If its log goes on there at the old offsets, accept it by .* {learnt} "
+        r"--topic t$"
     )
     with pytest.raises(CheckpointError, match=message):
         one.step(0.1)

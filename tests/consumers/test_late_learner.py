@@ -624,7 +624,7 @@ def test_of_two_logs_one_is_adopted_at_an_offset(tmp_path):
         _, label = pair(10 + n, {})
         one.take(label._replace(position=Position("l", 1, n)))
     epoch = folder.claim(("f", None)).epoch
-    identity = {"topic_id": "1", "labels_topic_id": "2", "group": "g"}
+    identity = {"topic_id": "1", "labels_topic_id": "2", "cluster_id": "c", "group": "g"}
     given = {"join": one.join_state(), "identity": identity, "clocks": one.clocks}
     folder.save(("f", None), epoch, one.model, one.offsets, **given)
     [(partition, _)] = files.newest(tmp_path)
@@ -637,7 +637,7 @@ def test_of_two_logs_one_is_adopted_at_an_offset(tmp_path):
     adoption.adopt(partition, "f", 3, None)
     left = folder.newest(("f", None))
     assert left.offsets == {("f", 0): 3, ("l", 1): 4}
-    assert left.identity == {"labels_topic_id": "2"}
+    assert left.identity == {"labels_topic_id": "2", "cluster_id": "c"}
     assert [*left.clocks] == [("l", 1)]
     other = learner(grace=10**6)
     other.restore(left)

@@ -54,14 +54,14 @@ def message(value, offset=0):
 
 
 def test_it_is_said_once_that_no_message_has_a_label(caplog):
-    said = "none of the first 100 messages has a label, and nothing is learnt: say where it is"
-    for labelled, count in ((None, 1), (50, 0)):
+    said = "none of 1000 messages so far has a label, and nothing is learnt yet: say where it is"
+    for labelled, count in ((None, 1), (999, 0)):
         caplog.clear()
         one = learner(LBP(9))
-        for n in range(300):
+        for n in range(1100):
             label = b', "label": true' * (n == labelled)
             one.take(message(b'{"features": {"a": 1}%s}' % label, n))
-            assert caplog.text.count(said) == (count if n >= 99 else 0)
+            assert caplog.text.count(said) == (count if n >= 999 else 0)
 
 
 @pytest.mark.parametrize("wrap", [lambda model: model, pipeline], ids=["alone", "pipeline"])

@@ -93,12 +93,16 @@ def adopt(  # noqa: PLR0913
 
 
 def _of_the_other(header: dict[str, Any], topic: str) -> dict[str, str]:
-    """Return the identity of the topic that is not adopted, if labels have one of their own."""
+    """Return the identity of the topic that is not adopted, if labels have one of their own.
+
+    With its cluster, by which a topic that was recreated is told from one on another cluster.
+    """
     labels = header["configuration"].get("labels")
     if labels is None:
         return {}
     name = "topic_id" if topic == labels else "labels_topic_id"
-    return {name: header["identity"][name]} if name in header["identity"] else {}
+    known = header["identity"]
+    return {n: known[n] for n in (name, "cluster_id") if n in known} if name in known else {}
 
 
 def skip(files: ModelFolder, position: Position, secret: bytes | None) -> None:

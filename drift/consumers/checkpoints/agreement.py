@@ -227,16 +227,16 @@ def check_identity(  # noqa: PLR0913
     if not lines:
         return
     changed = [line.partition(":")[0].strip() for line in lines]
+    adopt = f"drift checkpoint adopt {folder.parent}"
     if changed == ["group"]:
         what = "another group learns into it"
         remedy = (
             "Two groups would overwrite each other's checkpoints: give each its own folder, or "
-            f"continue the other's model by drift checkpoint adopt {folder.parent}"
+            f"continue the other's model by {adopt} --topic {topic}"
         )
         if follows:
             remedy = "Give the group of the checkpoint, or the folder of this one's workers"
     else:
-        adopt = f"drift checkpoint adopt {folder.parent}"
         is_same_cluster = "cluster_id" in now and before.get("cluster_id") == now["cluster_id"]
         ids = {"topic_id": topic, "labels_topic_id": labels}
         others = [name for of, name in ids.items() if of in changed and name]
@@ -244,12 +244,12 @@ def check_identity(  # noqa: PLR0913
         what = f"learnt from another {' and '.join(others)}"
         cause = "The topic was recreated" + ", or is on another cluster" * (not is_same_cluster)
         remedy = f"{cause}: start with another folder and group, or have all of it be learnt by "
-        if labels is None:
-            remedy += f"{adopt} --offset 0"
-        else:
-            remedy += " and ".join(f"{adopt} --topic {name} --offset 0" for name in others)
+        remedy += " and ".join(f"{adopt} --topic {name} --offset 0" for name in others)
         if not is_same_cluster:
-            remedy += f". If its log goes on there at the old offsets, accept it by {adopt}"
+            goes_on = "its log goes on" if labels is None else "the logs of both topics go on"
+            remedy += (
+                f". If {goes_on} there at the old offsets, accept it by {adopt} --topic {topic}"
+            )
         if follows:
             remedy = f"{cause}: the workers stop likewise, so serve again once they learn"
             if not is_same_cluster:
