@@ -1,6 +1,7 @@
 """CSV, TSV and their kin, as spreadsheets, R, pandas, Spark and data bases write them."""
 
 import bz2
+import calendar
 import codecs
 import gzip
 import io
@@ -546,12 +547,37 @@ CASES = [
          options={"target": "y", "calendar": "x"}),
     Case("American dates and years of two digits", "a.csv", column("1/31/26", "2/1/26 9:30"),
          [({"i": 0}, "a"), ({"i": 1}, "b")], options={"target": "y", "time": "x"}),
-    Case("years of two digits, as Hadoop writes them first", "a.csv",
-         column("26/01/04 10:00:00", "26/01/05 10:00:00"), rows(None, None),
-         ["left out: 'x' has times, and '26/01/04' may begin with the year: write it as 2026-01"]),
+    *(Case(f"years of two digits first, {what}", "a.csv", column(*cells),
+           rows(*[None] * len(cells)),
+           [f"left out: 'x' ... '{cells[0][:8]}' may be {first}, by which ... or {last}: write"])
+      for what, first, last, cells in [
+          ("as Hadoop writes them", "2026-01-04", "2004-01-26",
+           ["26/01/04 10:00:00", "26/01/05 10:00:00"]),
+          ("without a clock", "2026-01-30", "2030-01-26", ["26/01/30", "26/01/31", "26/02/01"]),
+          ("the newest first", "2026-02-01", "2001-02-26", ["26/02/01", "26/01/31", "26/01/30"]),
+      ]),
     Case("years of two digits, as Hadoop writes them first, asked for", "a.csv",
          column("26/01/04 10:00:00", "26/01/05 10:00:00"),
-         refused="x: '26/01/04' may begin with the year", options={"target": "y", "time": "x"}),
+         refused="x: '26/01/04' may be 2026-01-04, by which rows are in order, or 2004-01-26",
+         options={"target": "y", "time": "x"}),
+    *(Case(f"British dates and years of two digits: {what}", "a.csv", column(*cells),
+           [({"i": i}, "ab"[i % 2]) for i in order], notes, options={"target": "y", "time": "x"})
+      for what, cells, order, notes in [
+          ("ends of months", [f"{calendar.monthrange(2000 + y, m)[1]}/{m:02}/{y}"
+                              for y in range(10, 24) for m in range(1, 13)],
+           range(168), ["'i' counts up"]),
+          ("ends of years", [f"31/12/{year:02}" for year in range(5, 21)], range(16), []),
+          ("ends of years, at midnight", [f"31/12/{year:02} 00:00" for year in range(5, 21)],
+           range(16), []),
+          ("the 15th of each month",
+           [f"15/{m:02}/{y}" for y in range(10, 24) for m in range(1, 13)],
+           range(168), ["'i' counts up"]),
+          ("the 15th of each month of a year", [f"15/{m:02}/26" for m in range(1, 13)],
+           range(12), []),
+          ("birthdays", ["14/03/05", "22/07/11", "02/11/09", "25/12/13", "22/01/08", "14/09/14"],
+           [0, 4, 2, 1, 3, 5], []),
+          ("days that no such year has", ["28/02/29", "28/02/30", "28/03/01"], [2, 0, 1], []),
+      ]),
     Case("days of birth and years of two digits", "a.csv",
          column("13/01/99", "13/02/98", "13/01/97"),
          [({"i": 2}, "a"), ({"i": 1}, "b"), ({"i": 0}, "a")],
