@@ -22,7 +22,7 @@ from drift.streams.columns import Decision, decided, left_out, many_texts
 from drift.streams.labels import Labels, doubts
 from drift.streams.leaks import Leaks
 from drift.streams.notes import named
-from drift.streams.source import Seconds
+from drift.streams.source import Seconds, Written
 from drift.streams.table import Column, Table, Writer, forget
 from drift.streams.tally import Tally, point_of
 
@@ -232,7 +232,7 @@ class _Reader:
                 and target in label
                 and _is_name(label, target)
                 and all(
-                    not isinstance(column, Seconds) and _is_name(column[row], name)
+                    not isinstance(column, Seconds) and _is_name(_listed(column)[row], name)
                     for name, column in zip(names, cells[1:], strict=True)
                 )
             ]
@@ -350,8 +350,7 @@ class _Reader:
         places = [
             at
             for at, name in enumerate(self.names)
-            if decisions[name].kind == "category"
-            or (decisions[name].kind and not self.tallies[name].ready)
+            if decisions[name].kind and not self._is_written(decisions[name], self.tallies[name])
         ]
         if not places:
             return
@@ -364,6 +363,13 @@ class _Reader:
                 values[start:stop, at] = [read(cell) for cell in _listed(column)]
             forget(values)
             start = stop
+
+    @staticmethod
+    def _is_written(decision: Decision, tally: Tally) -> bool:
+        """Whether the first pass wrote the numbers that a column has."""
+        first = tally.grouped.first
+        as_seen = not first or decision.read(first) == texts.plain_number(first)
+        return decision.kind != "category" and tally.ready and as_seen
 
     # --- times -----------------------------------------------------------------------------------
 
@@ -453,7 +459,7 @@ def _is_name(cell: Any, name: str) -> bool:
 
 
 def _listed(cells: Any) -> list[Any]:
-    if isinstance(cells, Seconds):
+    if isinstance(cells, Seconds | Written):
         cells = cells.values
     return cells if isinstance(cells, list) else cells.tolist()
 
@@ -461,6 +467,8 @@ def _listed(cells: Any) -> list[Any]:
 def _chosen(cells: Any, which: NDArray[np.bool_]) -> Any:
     if isinstance(cells, Seconds):
         return Seconds(cells.values[which])
+    if isinstance(cells, Written):
+        return cells.chosen(which)
     if isinstance(cells, list):
         return [cell for cell, is_kept in zip(cells, which.tolist(), strict=True) if is_kept]
     return cells[which]

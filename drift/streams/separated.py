@@ -12,7 +12,7 @@ import math
 import re
 from collections import Counter
 from functools import cached_property
-from itertools import chain, islice, pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,8 +22,8 @@ from drift.errors import DataError, ParameterError, one_line
 from drift.streams import decoding
 from drift.streams._files import Blocks
 from drift.streams.decoding import decoded
-from drift.streams.source import Source, is_beyond, is_fraction, pyarrow
-from drift.streams.texts import plain_number, votes_of
+from drift.streams.source import Source, Written, is_beyond, pyarrow
+from drift.streams.texts import plain_number
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -97,8 +97,6 @@ class TextSource(Source):
         #: Columns with a cell that may be several rows; whether one has escapes, also of quotes.
         self._joined: set[str] = set()
         self._escaped = self._unquoted = False
-        #: Whether points may stand between thousands, as where commas are decimal.
-        self._may_group = self.commas or votes_of(Counter(chain(*rows)))[","] > 0
         self._in_head = len(rows[0])
         self._named = sum(bool(name.strip()) for name in rows[0])
         self.names, self._width = self._header(rows)
@@ -255,30 +253,29 @@ class TextSource(Source):
             finite = (
                 numbers.null_count == int(np.isnan(values).sum()) and not np.isinf(values).any()
             )
-            if finite and not is_beyond(values) and not self._tells(column, values):
-                return values
+            if finite and not is_beyond(values) and (written := self._written(column, values)):
+                return written
         return column.to_pylist()
 
-    def _tells(self, column: Any, values: NDArray[np.float64]) -> bool:
-        """Whether numbers are written as codes or versions are, or with points between thousands.
+    def _written(self, column: Any, values: NDArray[np.float64]) -> Written | None:
+        """Return numbers and how they are written; None: some are as codes are, or have a plus.
 
-        `drift.streams.tally` says which, of the column.
+        It is as `drift.streams.tally` counts them, of which it says what they are.
         """
         c = self._compute
-        there = values[~np.isnan(values)]
-        fractions = there[there != np.floor(there)]
-        if not len(fractions):
-            marks = (c.match_substring(column, mark) for mark in "eE")
-            padded = c.match_substring_regex(column, "^[+-]?0[0-9]")
-            return any(c.any(found).as_py() for found in (padded, *marks))
-        if not is_fraction(fractions):
-            ends = column.filter(c.ends_with(column, "0"))  # 1.10 of a version, 1.00 of a price
-            cut = c.match_substring_regex(ends, "[.][1-9][0-9]*0$")
-            if c.any(cut).as_py() and not c.any(c.match_substring_regex(ends, "[.]00")).as_py():
-                return True
-        points = c.sum(c.match_substring(column, ".")).as_py() if self._may_group else 0
-        grouped = r"^\s*[+-]?[1-9][0-9]{0,2}[.][0-9]{3}\s*$"
-        return bool(points) and points == c.sum(c.match_substring_regex(column, grouped)).as_py()
+
+        def of(pattern: str) -> NDArray[np.bool_]:
+            found = c.match_substring_regex(column, pattern)
+            return np.asarray(found.fill_null(no).to_numpy(zero_copy_only=False))
+
+        no = self._arrow.scalar(value=False)
+        points = of("[.]")
+        if of("^(?:[+]|-?0[0-9])").any():
+            return None
+        if not points.any() and of("^(?:0|[0-9][0-9]+)[eE][0-9]+$").any():
+            return None
+        grouped = of("^-?[1-9][0-9]{0,2}[.][0-9]{3}$")
+        return Written(values, points & ~grouped, grouped)
 
     def _refusal(self, error: Exception, bad: list[Any]) -> DataError:
         if bad:

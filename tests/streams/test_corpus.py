@@ -14,7 +14,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from drift.errors import DriftError
@@ -256,3 +256,42 @@ def test_numbers_of_every_country(folder, cents):
     for x, _ in by_road("a.csv", columns, folder):
         assert len(set(x.values())) == 1
     assert [x["us"] for x, _ in by_road("a.csv", columns, folder)] == [n / 100 for n in cents]
+
+
+#: Numbers, as they are spelled in one column seldom, and what else may stand among them.
+SPELLINGS = [
+    *("1.00", "1.50", "2.0", "-1.5", "0.05", "9.95", "12.50", "1.234", "12.345", "-1.234"),
+    *("3", "007", "-01", "+5", "+1.234", "1e5", "12e5", "45e2", "1e-3", "9007199254740993"),
+    *("1,5", "1,234", "1.234,5", "$5", "TRUE", "", "NA", "-", "x", "1.10.2", "1_0", "2026-01-05"),
+]
+
+
+@given(
+    runs=st.lists(
+        st.tuples(
+            st.sampled_from(SPELLINGS)
+            | st.from_regex(r"[+-]?[01]{0,3}\.?[01]{0,3}(e5)?", fullmatch=True),
+            st.integers(1, 12),
+        ),
+        min_size=1,
+        max_size=5,
+    ),
+    separator=st.sampled_from(",;"),
+)
+@example(runs=[("2.0", 30), ("1.234", 20), ("3", 60), ("1,5", 1)], separator=";")
+@example(runs=[("007", 9), ("1.5", 9), ("x", 1)], separator=",")
+def test_where_a_block_ends_says_nothing(runs, separator, folder):
+    cells = [cell for cell, times in runs for _ in range(times)]
+    columns = {
+        "x": cells,
+        "i": [i * 7 % 11 for i in range(len(cells))],
+        "y": ["ab"[i % 2] for i in range(len(cells))],
+    }
+    found = []
+    for size in (64, 1 << 20):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(decoding, "BYTES", size)
+            road = {",": "a.csv", ";": "semicolons.csv"}[separator]
+            stream = by_road(road, columns, folder)
+            found.append((list(stream), stream.notes))
+    assert found[0] == found[1]
