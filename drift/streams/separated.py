@@ -200,11 +200,15 @@ class TextSource(Source):
 
     def _looked_at(self, texts: Iterator[str]) -> Iterator[str]:
         """Yield a text in blocks, and note a quote that a backslash escapes, as Spark writes it."""
-        wrong = re.compile(rf'\\"[^"\s{re.escape(self._separator)}]')
+        separator = re.escape(self._separator)
+        wrong = re.compile(
+            rf'[{separator}\r\n]"[^"]*(?:""[^"]*)*(?<=\\)"[^"\s{separator}]'  # in a quoted cell
+        )
         for text in texts:
-            if not self._unquoted and "\\" in text and (found := wrong.search(text)):
+            if not self._unquoted and '\\"' in text and (found := wrong.search(text)):
                 self._unquoted = True
-                start = max(text.rfind("\n", 0, found.start()) + 1, found.start() - 20)
+                slash = found.end() - 3
+                start = max(text.rfind("\n", 0, slash) + 1, slash - 20)
                 shown = text[start : found.end()]
                 self.notes.append(
                     f"a quote behind a backslash ends its text, in {shown!r}: double the quotes "

@@ -207,8 +207,13 @@ CASES = [
           ("a plus behind them", ["10+", "500+", "1,000+", "5,000+", "10,000+"]),
           ("what they are of", ["4.5/5", "4.1/5", "3.9/5", "2/5", "5/5"]),
       ]),
-    Case("fractions and shares of several", "a.csv", column("1/2", "3/4", "5/8", "2/3", "7/16"),
-         rows("1/2", "3/4", "5/8", "2/3", "7/16")),
+    *(Case(what, "a.csv", column(*cells), rows(*cells))
+      for what, cells in [
+          ("fractions and shares of several", ["1/2", "3/4", "5/8", "2/3", "7/16"]),
+          ("months of years", [f"{month}/{year}" for year in (86, 87) for month in range(1, 13)]),
+          ("tyres", ["175/70", "185/70", "195/70", "155/65", "165/65", "175/65"]),
+          ("genotypes", ["112/114", "114/114", "110/114", "110/112", "108/112", "112/112"]),
+      ]),
     Case("numbers with signs", "a.csv", column("<0.1", "<0.2", ">5", "~3", "<0.3"),
          rows("<0.1", "<0.2", ">5", "~3", "<0.3"), ["are numbers with a unit or a sign"]),
     *(Case(f"texts that may be {what}", "a.csv", column(*cells), rows(*cells), [note])
@@ -817,6 +822,14 @@ CASES = [
          'x,t,y\n1,"say \\"hi\\"",a\n2,no,b\n',
          [({"x": 1, "t": 'say \\hi\\""'}, "a"), ({"x": 2, "t": "no"}, "b")],
          ["a quote behind a backslash ends its text, in '1,\"say \\\\\"h': double the quotes"]),
+    Case("quotes with backslashes, behind a doubled quote and a line break", "a.csv",
+         'x,t,y\n1,"a ""b""\nsay \\"hi\\"",a\n2,no,b\n',
+         [({"x": 1, "t": 'a "b"\nsay \\hi\\""'}, "a"), ({"x": 2, "t": "no"}, "b")],
+         ["a quote behind a backslash ends its text, in 'say \\\\\"h': double the quotes"]),
+    *(Case(f"backslashes before quotes in cells that are not quoted, with {separator!r}", "a.txt",
+           f'p{separator}y\n{{"k": "a\\"b"}}{separator}a\n{{"k": 2}}{separator}b\n',
+           [({"p": '{"k": "a\\"b"}'}, "a"), ({"p": '{"k": 2}'}, "b")])
+      for separator in "\t;|"),
     Case("backslashes before the ends of texts, and a doubled quote", "a.csv",
          'x,t,y\n1,"C:\\a\\",a\n2,"C:\\""b""\\",b\n',
          [({"x": 1, "t": "C:\\a\\"}, "a"), ({"x": 2, "t": 'C:\\"b"\\'}, "b")]),
