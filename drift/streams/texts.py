@@ -441,7 +441,8 @@ def has_offset(text: str) -> bool:
 
 def _bare(text: str) -> str:
     """Return a time without brackets; of those of a web server's log one may be in another cell."""
-    return _REGION("", text.strip()).removeprefix("[").removesuffix("]")
+    text = text.strip().removeprefix("[")
+    return _REGION("", text).removesuffix("]") if text.endswith("]") else text
 
 
 def _year(written: str) -> int:
