@@ -227,7 +227,7 @@ class Tally:
 
 def _is_number(text: str) -> bool:
     """Whether a text is a number by itself, of points or of commas."""
-    points, commas = texts.Numbers("."), texts.Numbers(",")
+    points, commas = texts.Numbers(".", letters=True), texts.Numbers(",", letters=True)
     return points.read(text) is not None or ("," in text and commas.read(text) is not None)
 
 

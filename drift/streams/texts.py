@@ -141,11 +141,12 @@ def is_missing_number(text: str) -> bool:
 
 #: Signs of currencies, and their names where they stand apart.
 _SIGNS = r"(?:US|AU?|CA?|HK|NZ|MX|R|S)?\$|[€£¥₹₽₩₺₴₪฿₫₱₦¢]"
-_NAMES = (
-    r"USD|EUR|GBP|CHF|JPY|CNY|INR|BRL|SEK|NOK|DKK|PLN|CZK|AUD|CAD|NZD|HKD|SGD|MXN|ZAR|RUB|TRY|HUF"
-    r"|kr\.?|zł|Fr\.|Rs\.?|Kč"
-)
-_CURRENCY = rf"(?:{_SIGNS}|(?:{_NAMES})(?![A-Za-z]))"
+_NAMES = r"USD|EUR|GBP|CHF|JPY|CNY|INR|BRL|SEK|NOK|DKK|PLN|CZK|kr\.?|zł|Fr\.|Rs\.|Kč"
+#: Names, too, that codes begin with: CAD101.
+_LETTERS = r"AUD|CAD|NZD|HKD|SGD|MXN|ZAR|RUB|TRY|HUF|Rs"
+_CURRENCY = rf"(?:{_SIGNS}|(?:{_NAMES}|{_LETTERS})(?![A-Za-z]))"
+_HAS_CURRENCY = re.compile(_CURRENCY).search
+_LETTERED = re.compile(rf"(?:{_LETTERS})\d+").fullmatch
 #: Besides the blank: no-break space, narrow no-break space, thin space.
 _BLANKS = " \u00a0\u202f\u2009"
 #: A typographic apostrophe, and a minus that is no hyphen.
@@ -172,9 +173,12 @@ class Numbers(NamedTuple):
     ----------
     point
         The decimal separator. A text that cannot have it may have the other one.
+    letters
+        Whether texts such as CAD101 are amounts, and no codes.
     """
 
     point: str = "."
+    letters: bool = False
 
     def read(self, text: str) -> float | None:
         """Return the number that a text is; None: it is none.
@@ -189,11 +193,15 @@ class Numbers(NamedTuple):
         (12.5, 0.125, None)
         >>> Numbers().read("TRUE"), Numbers().read("false")
         (1.0, 0.0)
+        >>> Numbers().read("CAD101"), Numbers(letters=True).read("CAD101"), Numbers().read("CAD 1")
+        (None, 101.0, 1.0)
         """
         if (truth := BOOLS.get(text.strip())) is not None:
             return float(truth)
         found = _DRESSED(text.strip())
         if found is None or bool(found["open"]) != bool(found["close"]):
+            return None
+        if not self.letters and _LETTERED(text.strip()):
             return None
         signs = [found[one] for one in ("sign", "sign2", "sign3") if found[one]]
         if len(signs) + bool(found["open"]) > 1:
@@ -236,14 +244,19 @@ def numbers_of(texts: Mapping[str, int], *, points: int = 0, commas: bool = Fals
     --------
     >>> numbers_of({"1,234": 9, "12,5": 1}).point, numbers_of({"1,234": 9, "1,234.5": 1}).point
     (',', '.')
+    >>> numbers_of({"Rs101": 9}).letters, numbers_of({"Rs101": 9, "Rs1,200": 1}).letters
+    (False, True)
     >>> numbers_of({"1,234": 9}).point, numbers_of({"1,234": 9}, commas=True).point
     ('.', ',')
     """
     votes = votes_of(texts)
     votes["."] += points
-    if votes["."] == votes[","]:
-        return Numbers("," if commas else ".")
-    return Numbers(max(votes, key=votes.__getitem__))
+    lone = "," if commas else "."
+    point = lone if votes["."] == votes[","] else max(votes, key=votes.__getitem__)
+    style = Numbers(point)
+    has_letters = any(_LETTERED(text.strip()) for text in texts)
+    amounts = (text for text in texts if _HAS_CURRENCY(text) and style.read(text) is not None)
+    return Numbers(point, letters=has_letters and any(amounts))
 
 
 def votes_of(texts: Mapping[str, int]) -> dict[str, int]:

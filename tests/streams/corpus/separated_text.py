@@ -174,6 +174,16 @@ CASES = [
     Case("amounts of other dollars, rupees and crowns", "a.csv",
          column("A$5", "CA$6.50", "Rs. 1,200", "Rs 70", "90 Kč", "ZAR 10"),
          rows(5, 6.5, 1200, 70, 90, 10), ["6 of 6 numbers of 'x' are written otherwise: 'A$5'"]),
+    *(Case(f"codes that begin with the letters of a currency: {cells[0]}", "a.csv",
+           column(*cells), rows(*cells))
+      for cells in [("CAD101", "CAD102"), ("TRY1", "TRY2"), ("SGD2", "HUF101"), ("Rs101", "Rs7")]),
+    Case("amounts behind letters that are of currencies alone", "a.csv",
+         column("USD5", "EUR6", "kr7"), rows(5, 6, 7), ["'USD5' as 5, 'EUR6' as 6, 'kr7' as 7"]),
+    *(Case(f"amounts behind letters, one of which is no code: {other}", "a.csv",
+           column("Rs101", "Rs102", other), rows(101, 102, value),
+           [f"'Rs101' as 101 ... '{other}' as {value}"])
+      for other, value in [("Rs1,200", 1200), ("Rs12.5", 12.5), ("Rs 7", 7), ("Rs.7", 7),
+                           ("₹7", 7), ("7 INR", 7)]),
     Case("lakhs and crores", "a.csv", column("₹1,23,456.50", "₹12,34,56,789", "7"),
          rows(123456.5, 123456789, 7), ["'₹1,23,456.50' as 123456.5"]),
     Case("a quote inside of a cell", "a.csv", 'x,t,y\n1,5" pipe,a\n2,6" pipe,b\n',
