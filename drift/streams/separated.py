@@ -22,14 +22,13 @@ from drift.errors import DataError, ParameterError, one_line
 from drift.streams import decoding
 from drift.streams._files import Blocks
 from drift.streams.decoding import decoded
-from drift.streams.source import Source, Written, is_beyond, pyarrow
+from drift.streams.source import Source, is_beyond, pyarrow
+from drift.streams.spelled import written
 from drift.streams.texts import plain_number
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
-
-    from numpy.typing import NDArray
 
     from drift.streams.decoding import Open
 
@@ -257,29 +256,9 @@ class TextSource(Source):
             finite = (
                 numbers.null_count == int(np.isnan(values).sum()) and not np.isinf(values).any()
             )
-            if finite and not is_beyond(values) and (written := self._written(column, values)):
-                return written
+            if finite and not is_beyond(values) and (found := written(column, values)):
+                return found
         return column.to_pylist()
-
-    def _written(self, column: Any, values: NDArray[np.float64]) -> Written | None:
-        """Return numbers and how they are written; None: some are as codes are, or have a plus.
-
-        It is as `drift.streams.tally` counts them, of which it says what they are.
-        """
-        c = self._compute
-
-        def of(pattern: str) -> NDArray[np.bool_]:
-            found = c.match_substring_regex(column, pattern)
-            return np.asarray(found.fill_null(no).to_numpy(zero_copy_only=False))
-
-        no = self._arrow.scalar(value=False)
-        points = of("[.]")
-        if of("^(?:[+]|-?0[0-9])").any():
-            return None
-        if not points.any() and of("^(?:0|[0-9][0-9]+)[eE][0-9]+$").any():
-            return None
-        grouped = of("^-?[1-9][0-9]{0,2}[.][0-9]{3}$")
-        return Written(values, points & ~grouped, grouped)
 
     def _refusal(self, error: Exception, bad: list[Any]) -> DataError:
         if bad:

@@ -26,6 +26,7 @@ __all__ = [
     "has_offset",
     "has_zone",
     "is_code",
+    "is_grouped",
     "is_missing_number",
     "is_missing_text",
     "is_padded",

@@ -10,6 +10,7 @@ import json
 import re
 import warnings
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -21,6 +22,8 @@ from drift.errors import DriftError
 from drift.streams import arff as arff_reader
 from drift.streams import decoding, json_rows, read_stream
 from drift.streams import frames as frame_reader
+from drift.streams.spelled import written
+from drift.streams.texts import is_grouped, is_padded, plain_number
 from tests.streams.corpus import arff, frames, json_lines, libsvm, separated_text
 from tests.streams.corpus.case import parquet
 
@@ -256,6 +259,29 @@ def test_numbers_of_every_country(folder, cents):
     for x, _ in by_road("a.csv", columns, folder):
         assert len(set(x.values())) == 1
     assert [x["us"] for x, _ in by_road("a.csv", columns, folder)] == [n / 100 for n in cents]
+
+
+@given(
+    st.lists(
+        st.none()
+        | st.from_regex(r"-?(0|[1-9][0-9]{0,4})?[.]?[0-9]{0,4}(e-?[0-9])?", fullmatch=True)
+    )
+)
+@example(["-1.234", "12.345", "123.456", "1234.567", "0.125", ".125", "1.2e5", "12.e5", "12.e55"])
+def test_how_columns_are_written_is_what_is_told_of_each_text(cells):
+    cells = [cell if cell and plain_number(cell) is not None else None for cell in cells]
+    present = [cell for cell in cells if cell]
+    values = np.array([float(cell or "nan") for cell in cells])
+    points = ["." in (cell or "") for cell in cells]
+    looked_at = any(map(is_padded, present)) or ("e" in "".join(present) and not any(points))
+    for before in (0, 2):
+        found = written(pa.array([*["1", None][:before], *cells], pa.string())[before:], values)
+        assert (found is None) == looked_at
+        if found:
+            grouped = [cell is not None and is_grouped(cell) for cell in cells]
+            assert found.grouped.tolist() == grouped
+            assert (found.points | found.grouped).tolist() == points
+            assert not (found.points & found.grouped).any()
 
 
 #: Numbers, as they are spelled in one column seldom, and what else may stand among them.
