@@ -223,7 +223,8 @@ class _Reader:
         """Yield the cells of the first rows with a label, and remember which these are."""
         target, left = self.roles.target, self.rows
         for cells in self.source.blocks([target, *names], {target, *spelled}):
-            labels = _listed(cells[0])
+            labels, *columns = (one.values if isinstance(one, Written) else one for one in cells)
+            labels = _listed(labels)
             # Where files were joined, the line of names may come again.
             again = [
                 row
@@ -232,8 +233,8 @@ class _Reader:
                 and target in label
                 and _is_name(label, target)
                 and all(
-                    not isinstance(column, Seconds) and _is_name(_listed(column)[row], name)
-                    for name, column in zip(names, cells[1:], strict=True)
+                    not isinstance(column, Seconds) and _is_name(column[row], name)
+                    for name, column in zip(names, columns, strict=True)
                 )
             ]
             which = self.labels.present(labels, left, again)
