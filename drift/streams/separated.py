@@ -36,6 +36,8 @@ __all__ = ["TextSource"]
 
 #: One row of a text may have so many bytes.
 _LONGEST = 1 << 24
+#: Letters of a block that are looked at again with the next one.
+_OVERLAP = 1000
 #: Rows that separators are looked for in.
 _SNIFFED = 50
 _SEPARATORS = (",", ";", "\t", "|")
@@ -203,12 +205,14 @@ class TextSource(Source):
         wrong = re.compile(
             rf'[{separator}\r\n]"[^"]*(?:""[^"]*)*(?<=\\)"[^"\s{separator}]'  # in a quoted cell
         )
+        seen = ""
         for text in texts:
-            if not self._unquoted and '\\"' in text and (found := wrong.search(text)):
+            seen = seen[-_OVERLAP:] + text  # a cell may begin in the block before
+            if not self._unquoted and '\\"' in seen and (found := wrong.search(seen)):
                 self._unquoted = True
                 slash = found.end() - 3
-                start = max(text.rfind("\n", 0, slash) + 1, slash - 20)
-                shown = text[start : found.end()]
+                start = max(seen.rfind("\n", 0, slash) + 1, slash - 20)
+                shown = seen[start : found.end()]
                 self.notes.append(
                     f"a quote behind a backslash ends its text, in {shown!r}: double the quotes "
                     "in texts"

@@ -309,6 +309,18 @@ def test_codes_in_later_blocks_than_what_tells_them(tmp_path, monkeypatch):
     assert found == ["20 of 100 numbers of 'c' have an exponent, as codes may: '12e5' is 1200000"]
 
 
+@pytest.mark.parametrize("size", range(60, 80))
+def test_a_quote_behind_a_backslash_is_named_wherever_a_block_ends(size, tmp_path, monkeypatch):
+    monkeypatch.setattr(decoding, "BYTES", size)
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n" + "no,a\n" * 12 + '"say \\"hi\\" to her",b\n' + "no,a\n" * 12)
+    with pytest.warns(RuntimeWarning) as warned:
+        read_stream(path, "y")
+    shown = '"say \\"h'
+    start = f"a: a quote behind a backslash ends its text, in {shown!r}: double"
+    assert sum(str(one.message).startswith(start) for one in warned) == 1
+
+
 @pytest.mark.parametrize("size", [64, 1 << 20])
 def test_points_of_whole_numbers_tell_what_a_point_is_in_later_blocks(size, tmp_path, monkeypatch):
     """30 numbers such as 2.0 are more than one such as 1,5: so 1.234 is no 1234."""
