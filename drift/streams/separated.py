@@ -202,13 +202,13 @@ class TextSource(Source):
     def _looked_at(self, texts: Iterator[str]) -> Iterator[str]:
         """Yield a text in blocks, and note a quote that a backslash escapes, as Spark writes it."""
         separator = re.escape(self._separator)
-        wrong = re.compile(
-            rf'[{separator}\r\n]"[^"]*(?:""[^"]*)*(?<=\\)"[^"\s{separator}]'  # in a quoted cell
-        )
+        end = rf'(?<=\\)"[^"\s{separator}]'
+        may_be, wrong = re.compile(end), re.compile(rf'[{separator}\r\n]"[^"]*(?:""[^"]*)*{end}')
         seen = ""
         for text in texts:
             seen = seen[-_OVERLAP:] + text  # a cell may begin in the block before
-            if not self._unquoted and '\\"' in seen and (found := wrong.search(seen)):
+            may_be_wrong = not self._unquoted and '\\"' in seen and may_be.search(seen)
+            if may_be_wrong and (found := wrong.search(seen)):  # in a quoted cell
                 self._unquoted = True
                 slash = found.end() - 3
                 start = max(seen.rfind("\n", 0, slash) + 1, slash - 20)
