@@ -186,7 +186,6 @@ class _Column:
         notes += self._spelled(tally.padded, n_read, "have zeros in front", read)
         notes += self._spelled(tally.rounded, n_read, "have too many digits", read, ".0f")
         notes += self._spelled(tally.codes, n_read, "have an exponent, as codes may", read)
-        notes += self._spelled(tally.versions, n_read, "may be versions", read)
         return Decision("number", read, notes=tuple(notes))
 
     def _numbers(self, n: int, total: int, what: str) -> str:

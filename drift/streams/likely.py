@@ -75,7 +75,7 @@ class Likely(NamedTuple):
 def likely_of(texts: Mapping[str, int], total: int) -> Likely | None:
     """Return what most of a column's values may be; None: kinds of something, as they stand.
 
-    Several numbers are among them, and few units.
+    Several numbers are among them, and few units; of wholes, as in 4/5, one.
 
     Parameters
     ----------
@@ -102,6 +102,8 @@ def likely_of(texts: Mapping[str, int], total: int) -> Likely | None:
                 such[text] = texts[text]
                 numbers.add(parts.get("number", text))
                 units.add(parts.get("unit"))
-        if 2 * sum(such.values()) > total and len(numbers) >= _FEW and 2 * len(units) <= len(such):
+        wholes = [unit for unit in units if unit and unit.startswith("/")]
+        is_one_unit = 2 * len(units) <= len(such) and len(wholes) <= 1
+        if 2 * sum(such.values()) > total and len(numbers) >= _FEW and is_one_unit:
             return Likely(such, what, remedy)
     return None

@@ -22,7 +22,7 @@ from drift.streams.columns import Decision, decided, left_out, many_texts
 from drift.streams.labels import Labels, doubts
 from drift.streams.leaks import Leaks
 from drift.streams.notes import named
-from drift.streams.source import Seconds
+from drift.streams.source import Seconds, Written
 from drift.streams.table import Column, Table, Writer, forget
 from drift.streams.tally import Tally, point_of
 
@@ -223,7 +223,8 @@ class _Reader:
         """Yield the cells of the first rows with a label, and remember which these are."""
         target, left = self.roles.target, self.rows
         for cells in self.source.blocks([target, *names], {target, *spelled}):
-            labels = _listed(cells[0])
+            labels, *columns = (one.values if isinstance(one, Written) else one for one in cells)
+            labels = _listed(labels)
             # Where files were joined, the line of names may come again.
             again = [
                 row
@@ -233,7 +234,7 @@ class _Reader:
                 and _is_name(label, target)
                 and all(
                     not isinstance(column, Seconds) and _is_name(column[row], name)
-                    for name, column in zip(names, cells[1:], strict=True)
+                    for name, column in zip(names, columns, strict=True)
                 )
             ]
             which = self.labels.present(labels, left, again)
@@ -350,8 +351,7 @@ class _Reader:
         places = [
             at
             for at, name in enumerate(self.names)
-            if decisions[name].kind == "category"
-            or (decisions[name].kind and not self.tallies[name].ready)
+            if decisions[name].kind and not self._is_written(decisions[name], self.tallies[name])
         ]
         if not places:
             return
@@ -364,6 +364,13 @@ class _Reader:
                 values[start:stop, at] = [read(cell) for cell in _listed(column)]
             forget(values)
             start = stop
+
+    @staticmethod
+    def _is_written(decision: Decision, tally: Tally) -> bool:
+        """Whether the first pass wrote the numbers that a column has."""
+        first = tally.grouped.first
+        as_seen = not first or decision.read(first) == texts.plain_number(first)
+        return decision.kind != "category" and tally.ready and as_seen
 
     # --- times -----------------------------------------------------------------------------------
 
@@ -453,7 +460,7 @@ def _is_name(cell: Any, name: str) -> bool:
 
 
 def _listed(cells: Any) -> list[Any]:
-    if isinstance(cells, Seconds):
+    if isinstance(cells, Seconds | Written):
         cells = cells.values
     return cells if isinstance(cells, list) else cells.tolist()
 
@@ -461,6 +468,8 @@ def _listed(cells: Any) -> list[Any]:
 def _chosen(cells: Any, which: NDArray[np.bool_]) -> Any:
     if isinstance(cells, Seconds):
         return Seconds(cells.values[which])
+    if isinstance(cells, Written):
+        return cells.chosen(which)
     if isinstance(cells, list):
         return [cell for cell, is_kept in zip(cells, which.tolist(), strict=True) if is_kept]
     return cells[which]

@@ -12,7 +12,7 @@ import math
 import re
 from collections import Counter
 from functools import cached_property
-from itertools import chain, islice, pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,14 +22,13 @@ from drift.errors import DataError, ParameterError, one_line
 from drift.streams import decoding
 from drift.streams._files import Blocks
 from drift.streams.decoding import decoded
-from drift.streams.source import Source, is_beyond, is_fraction, pyarrow
-from drift.streams.texts import plain_number, votes_of
+from drift.streams.source import Source, is_beyond, pyarrow
+from drift.streams.spelled import written
+from drift.streams.texts import plain_number
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
-
-    from numpy.typing import NDArray
 
     from drift.streams.decoding import Open
 
@@ -37,6 +36,8 @@ __all__ = ["TextSource"]
 
 #: One row of a text may have so many bytes.
 _LONGEST = 1 << 24
+#: Letters of a block that are looked at again with the next one.
+_OVERLAP = 1000
 #: Rows that separators are looked for in.
 _SNIFFED = 50
 _SEPARATORS = (",", ";", "\t", "|")
@@ -97,8 +98,6 @@ class TextSource(Source):
         #: Columns with a cell that may be several rows; whether one has escapes, also of quotes.
         self._joined: set[str] = set()
         self._escaped = self._unquoted = False
-        #: Whether points may stand between thousands, as where commas are decimal.
-        self._may_group = self.commas or votes_of(Counter(chain(*rows)))[","] > 0
         self._in_head = len(rows[0])
         self._named = sum(bool(name.strip()) for name in rows[0])
         self.names, self._width = self._header(rows)
@@ -202,12 +201,18 @@ class TextSource(Source):
 
     def _looked_at(self, texts: Iterator[str]) -> Iterator[str]:
         """Yield a text in blocks, and note a quote that a backslash escapes, as Spark writes it."""
-        wrong = re.compile(rf'\\"[^"\s{re.escape(self._separator)}]')
+        separator = re.escape(self._separator)
+        end = rf'(?<=\\)"[^"\s{separator}]'
+        may_be, wrong = re.compile(end), re.compile(rf'[{separator}\r\n]"[^"]*(?:""[^"]*)*{end}')
+        seen = ""
         for text in texts:
-            if not self._unquoted and "\\" in text and (found := wrong.search(text)):
+            seen = seen[-_OVERLAP:] + text  # a cell may begin in the block before
+            may_be_wrong = not self._unquoted and '\\"' in seen and may_be.search(seen)
+            if may_be_wrong and (found := wrong.search(seen)):  # in a quoted cell
                 self._unquoted = True
-                start = max(text.rfind("\n", 0, found.start()) + 1, found.start() - 20)
-                shown = text[start : found.end()]
+                slash = found.end() - 3
+                start = max(seen.rfind("\n", 0, slash) + 1, slash - 20)
+                shown = seen[start : found.end()]
                 self.notes.append(
                     f"a quote behind a backslash ends its text, in {shown!r}: double the quotes "
                     "in texts"
@@ -255,30 +260,9 @@ class TextSource(Source):
             finite = (
                 numbers.null_count == int(np.isnan(values).sum()) and not np.isinf(values).any()
             )
-            if finite and not is_beyond(values) and not self._tells(column, values):
-                return values
+            if finite and not is_beyond(values) and (found := written(column, values)):
+                return found
         return column.to_pylist()
-
-    def _tells(self, column: Any, values: NDArray[np.float64]) -> bool:
-        """Whether numbers are written as codes or versions are, or with points between thousands.
-
-        `drift.streams.tally` says which, of the column.
-        """
-        c = self._compute
-        there = values[~np.isnan(values)]
-        fractions = there[there != np.floor(there)]
-        if not len(fractions):
-            marks = (c.match_substring(column, mark) for mark in "eE")
-            padded = c.match_substring_regex(column, "^[+-]?0[0-9]")
-            return any(c.any(found).as_py() for found in (padded, *marks))
-        if not is_fraction(fractions):
-            ends = column.filter(c.ends_with(column, "0"))  # 1.10 of a version, 1.00 of a price
-            cut = c.match_substring_regex(ends, "[.][1-9][0-9]*0$")
-            if c.any(cut).as_py() and not c.any(c.match_substring_regex(ends, "[.]00")).as_py():
-                return True
-        points = c.sum(c.match_substring(column, ".")).as_py() if self._may_group else 0
-        grouped = r"^\s*[+-]?[1-9][0-9]{0,2}[.][0-9]{3}\s*$"
-        return bool(points) and points == c.sum(c.match_substring_regex(column, grouped)).as_py()
 
     def _refusal(self, error: Exception, bad: list[Any]) -> DataError:
         if bad:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["EXACT", "ROWS", "Seconds", "Source", "is_beyond", "is_fraction", "pyarrow"]
+__all__ = ["EXACT", "ROWS", "Seconds", "Source", "Written", "is_beyond", "pyarrow"]
 
 #: Rows of a block.
 ROWS = 1 << 14
@@ -35,6 +35,26 @@ class Seconds(NamedTuple):
 
     values: NDArray[np.float64]
     zone: str | None = None
+
+
+class Written(NamedTuple):
+    """Numbers that are texts, NaN where none is, and how these are written.
+
+    Attributes
+    ----------
+    points
+        Which have a decimal point.
+    grouped
+        Which have a point that may stand between thousands, such as 1.234, and no sign but a minus.
+    """
+
+    values: NDArray[np.float64]
+    points: NDArray[np.bool_]
+    grouped: NDArray[np.bool_]
+
+    def chosen(self, which: NDArray[np.bool_]) -> Written:
+        """Return those of some rows."""
+        return Written(self.values[which], self.points[which], self.grouped[which])
 
 
 class Source:
@@ -85,8 +105,8 @@ class Source:
         Yields
         ------
         list
-            Of each column an array of numbers, with NaN for what is missing, `Seconds`, or a list
-            of anything.
+            Of each column an array of numbers, with NaN for what is missing, `Written`, `Seconds`,
+            or a list of anything.
         """
         raise NotImplementedError
 
@@ -102,8 +122,3 @@ def pyarrow(module: str) -> Any:
 def is_beyond(values: NDArray[np.float64]) -> bool:
     """Whether there are numbers so large that whole ones may have lost digits."""
     return bool((np.abs(values) >= EXACT).any())
-
-
-def is_fraction(values: NDArray[np.float64]) -> bool:
-    """Whether one of the numbers, none of them whole, is as no version is: 1.05 or -1.5."""
-    return bool((values < np.floor(values) + 0.0995).any() or (values < 0).any())

@@ -14,7 +14,7 @@ import numpy as np
 
 from drift._values import is_missing, number
 from drift.streams import texts
-from drift.streams.source import EXACT, Seconds, is_fraction
+from drift.streams.source import EXACT, Seconds, Written
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -75,7 +75,8 @@ class Tally:
     offset: str = ""
     #: Values of several parts.
     parts: int = 0
-    #: Plain numbers with a decimal point, and those whose point may stand between thousands.
+    #: Plain numbers with a decimal point, and those whose point may stand between thousands; of
+    #: numbers that were no texts, fractions.
     points: int = 0
     grouped: Found = field(default_factory=Found)
     #: Plain numbers with zeros in front.
@@ -84,10 +85,6 @@ class Tally:
     rounded: Found = field(default_factory=Found)
     #: Numbers such as 12e5.
     exponents: Found = field(default_factory=Found)
-    #: Numbers such as 1.10; whether there are such as 1.9, and such as 1.05 or -1.5.
-    cut: Found = field(default_factory=Found)
-    short: bool = False
-    fraction: bool = False
     #: All other cells, as texts without blanks around; blank ones are not counted.
     texts: Counter[str] = field(default_factory=Counter)
     #: Whether all cells so far came as arrays.
@@ -103,11 +100,6 @@ class Tally:
         """Numbers that are likelier codes: 12e5 among whole numbers."""
         rare = 2 * self.exponents.times < self.numbers
         return self.exponents if rare and not self.points and not self.grouped.times else Found()
-
-    @property
-    def versions(self) -> Found:
-        """Numbers that are likelier versions, and lose a zero: 1.10 beside 1.9, but not 1.05."""
-        return self.cut if self.short and not self.fraction else Found()
 
     @property
     def is_empty(self) -> bool:
@@ -128,14 +120,17 @@ class Tally:
             self.seconds += int(np.isfinite(cells.values).sum())
             self.offset = "" if cells.zone in {None, "UTC"} else str(cells.zone)
             return cells.values
+        if isinstance(cells, Written):
+            self.numbers += int((~np.isnan(cells.values)).sum())
+            self.points += int(cells.points.sum())
+            if cells.grouped.any():
+                first = cells.values[cells.grouped.argmax()]
+                self.grouped.add(f"{first:.3f}", int(cells.grouped.sum()))
+            return cells.values
         if isinstance(cells, np.ndarray):
             usable = np.abs(cells) <= _LARGEST
             self.numbers += int(usable.sum())
-            fractions = cells[usable & (np.floor(cells) != cells)]
-            self.points += len(fractions)
-            self.fraction = self.fraction or is_fraction(fractions)
-            if not (self.short or self.fraction):
-                self.short = bool((np.round(fractions, 1) == fractions).any())
+            self.points += int((usable & (np.floor(cells) != cells)).sum())
             self.texts.update(f"{v:g}" for v in cells[~usable & ~np.isnan(cells)].tolist())
             return np.where(usable, cells, np.nan)
         self.ready = False
@@ -200,18 +195,8 @@ class Tally:
             self.grouped.add(text, times)
         elif "." in text:
             self.points += times
-            self._look_for_versions(text, times)
         elif texts.is_code(text):
             self.exponents.add(text, times)
-
-    def _look_for_versions(self, text: str, times: int) -> None:
-        whole, _, fraction = text.partition(".")
-        if len(fraction) < 2:
-            self.short = self.short or fraction != ""
-        elif not whole.isdecimal() or not fraction.isdecimal() or fraction.startswith("0"):
-            self.fraction = True
-        elif fraction.endswith("0"):
-            self.cut.add(text, times)
 
     def _check_digits(self, whole: int, value: float, times: int = 1) -> None:
         if abs(value) >= EXACT and whole != int(value):
@@ -242,7 +227,7 @@ class Tally:
 
 def _is_number(text: str) -> bool:
     """Whether a text is a number by itself, of points or of commas."""
-    points, commas = texts.Numbers("."), texts.Numbers(",")
+    points, commas = texts.Numbers(".", letters=True), texts.Numbers(",", letters=True)
     return points.read(text) is not None or ("," in text and commas.read(text) is not None)
 
 

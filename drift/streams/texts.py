@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections import Counter
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift._durations import moment
@@ -26,6 +26,7 @@ __all__ = [
     "has_offset",
     "has_zone",
     "is_code",
+    "is_grouped",
     "is_missing_number",
     "is_missing_text",
     "is_padded",
@@ -141,11 +142,12 @@ def is_missing_number(text: str) -> bool:
 
 #: Signs of currencies, and their names where they stand apart.
 _SIGNS = r"(?:US|AU?|CA?|HK|NZ|MX|R|S)?\$|[€£¥₹₽₩₺₴₪฿₫₱₦¢]"
-_NAMES = (
-    r"USD|EUR|GBP|CHF|JPY|CNY|INR|BRL|SEK|NOK|DKK|PLN|CZK|AUD|CAD|NZD|HKD|SGD|MXN|ZAR|RUB|TRY|HUF"
-    r"|kr\.?|zł|Fr\.|Rs\.?|Kč"
-)
-_CURRENCY = rf"(?:{_SIGNS}|(?:{_NAMES})(?![A-Za-z]))"
+_NAMES = r"USD|EUR|GBP|CHF|JPY|CNY|INR|BRL|SEK|NOK|DKK|PLN|CZK|kr\.?|zł|Fr\.|Rs\.|Kč"
+#: Names, too, that codes begin with: CAD101.
+_LETTERS = r"AUD|CAD|NZD|HKD|SGD|MXN|ZAR|RUB|TRY|HUF|Rs"
+_CURRENCY = rf"(?:{_SIGNS}|(?:{_NAMES}|{_LETTERS})(?![A-Za-z]))"
+_HAS_CURRENCY = re.compile(_CURRENCY).search
+_LETTERED = re.compile(rf"(?:{_LETTERS})\d+").fullmatch
 #: Besides the blank: no-break space, narrow no-break space, thin space.
 _BLANKS = " \u00a0\u202f\u2009"
 #: A typographic apostrophe, and a minus that is no hyphen.
@@ -172,9 +174,12 @@ class Numbers(NamedTuple):
     ----------
     point
         The decimal separator. A text that cannot have it may have the other one.
+    letters
+        Whether texts such as CAD101 are amounts, and no codes.
     """
 
     point: str = "."
+    letters: bool = False
 
     def read(self, text: str) -> float | None:
         """Return the number that a text is; None: it is none.
@@ -189,11 +194,15 @@ class Numbers(NamedTuple):
         (12.5, 0.125, None)
         >>> Numbers().read("TRUE"), Numbers().read("false")
         (1.0, 0.0)
+        >>> Numbers().read("CAD101"), Numbers(letters=True).read("CAD101"), Numbers().read("CAD 1")
+        (None, 101.0, 1.0)
         """
         if (truth := BOOLS.get(text.strip())) is not None:
             return float(truth)
         found = _DRESSED(text.strip())
         if found is None or bool(found["open"]) != bool(found["close"]):
+            return None
+        if not self.letters and _LETTERED(text.strip()):
             return None
         signs = [found[one] for one in ("sign", "sign2", "sign3") if found[one]]
         if len(signs) + bool(found["open"]) > 1:
@@ -236,14 +245,19 @@ def numbers_of(texts: Mapping[str, int], *, points: int = 0, commas: bool = Fals
     --------
     >>> numbers_of({"1,234": 9, "12,5": 1}).point, numbers_of({"1,234": 9, "1,234.5": 1}).point
     (',', '.')
+    >>> numbers_of({"Rs101": 9}).letters, numbers_of({"Rs101": 9, "Rs1,200": 1}).letters
+    (False, True)
     >>> numbers_of({"1,234": 9}).point, numbers_of({"1,234": 9}, commas=True).point
     ('.', ',')
     """
     votes = votes_of(texts)
     votes["."] += points
-    if votes["."] == votes[","]:
-        return Numbers("," if commas else ".")
-    return Numbers(max(votes, key=votes.__getitem__))
+    lone = "," if commas else "."
+    point = lone if votes["."] == votes[","] else max(votes, key=votes.__getitem__)
+    style = Numbers(point)
+    has_letters = any(_LETTERED(text.strip()) for text in texts)
+    amounts = (text for text in texts if _HAS_CURRENCY(text) and style.read(text) is not None)
+    return Numbers(point, letters=has_letters and any(amounts))
 
 
 def votes_of(texts: Mapping[str, int]) -> dict[str, int]:
@@ -330,10 +344,10 @@ def times_of(texts: Iterable[str]) -> Callable[[str], float | None] | str:
     "'02/01/1970' may be of two days: write 1970-01-02"
     """
     found = (_YEAR_LAST(_bare(text)) for text in texts)
-    dates = Counter(one.group("a", "mark", "b", "y") for one in found if one)
-    firsts = sum(n for (a, mark, _, _), n in dates.items() if mark == "." or int(a) > 12)
+    dates = Counter(_Date.of(one) for one in found if one)
+    firsts = sum(n for one, n in dates.items() if one.mark == "." or int(one.a) > 12)
     seconds = sum(
-        n for (a, mark, b, _), n in dates.items() if mark != "." and int(a) <= 12 < int(b)
+        n for one, n in dates.items() if one.mark != "." and int(one.a) <= 12 < int(one.b)
     )
     if not seconds and (doubt := _doubt(list(dates), days_first=firsts > 0)):
         return doubt
@@ -348,23 +362,72 @@ def times_of(texts: Iterable[str]) -> Callable[[str], float | None] | str:
     return read
 
 
-def _doubt(dates: Sequence[tuple[str, ...]], *, days_first: bool) -> str:
+class _Date(NamedTuple):
+    """Two numbers and a year, as they are written, and whether a time of the day is behind them."""
+
+    a: str
+    mark: str
+    b: str
+    y: str
+    is_timed: bool
+
+    @classmethod
+    def of(cls, found: re.Match[str]) -> _Date:
+        """Return what was found; 00:00 behind it is no time of the day."""
+        is_timed = bool(found["clock"] and found["clock"].strip("0:.,"))
+        return cls(found["a"], found["mark"], found["b"], found["y"], is_timed)
+
+    def __repr__(self) -> str:
+        return repr(f"{self.a}{self.mark}{self.b}{self.mark}{self.y}")
+
+
+def _doubt(dates: Sequence[_Date], *, days_first: bool) -> str:
     """Why dates of two numbers and a year may be others; empty: they may not, or none is there."""
-    short = [one for one in dates if one[1] == "/" and len(one[3]) == 2]
-    firsts, lasts = ({one[at] for one in short} for at in (0, 3))
-    # Days differ more than years do, and none is above 31.
-    if len(lasts) > len(firsts) and max(map(int, lasts)) <= 31 and min(map(len, firsts)) == 2:
-        return f"{_written(*short[0])!r} may begin with the year: write it as 2026-01-31"
-    unclear = [one for one in dates if one[1] != "." and int(one[0]) != int(one[2])]
+    if doubt := _year_first([one for one in dates if one.mark == "/" and len(one.y) == 2]):
+        return doubt
+    unclear = [one for one in dates if one.mark != "." and int(one.a) != int(one.b)]
     if days_first or not unclear:
         return ""
-    a, _, b, y = unclear[-1]
-    day = f"{_year(y)}-{int(b):02}-{int(a):02}"
-    return f"{_written(*unclear[-1])!r} may be of two days: write {day}"
+    last = unclear[-1]
+    return f"{last!r} may be of two days: write {_day(last.y, last.b, last.a)}"
 
 
-def _written(a: str, mark: str, b: str, y: str) -> str:
-    return f"{a}{mark}{b}{mark}{y}"
+def _year_first(dates: Sequence[_Date]) -> str:
+    """Why dates such as 26/01/31, in the order of their rows, may begin with the year.
+
+    Empty: they hardly do. If they do, they rise or fall, and do not if the year is last. Or they
+    would all be one day of the year, with a time of the day, as of a log that is of one month.
+    """
+    years, days = {one.a for one in dates}, {one.y for one in dates}
+    if len(years) >= len(days) or min(map(len, years)) < 2:  # days differ more than years
+        return ""
+    first = [_day(one.a, one.b, one.y) for one in dates]
+    last = [_day(one.y, one.b, one.a) for one in dates]
+    if not (_is_sorted(first) and all(map(_is_day, first))):
+        return ""
+    is_one_day = len({(one.a, one.b) for one in dates}) == 1
+    if _is_sorted(last) and not (is_one_day and any(one.is_timed for one in dates)):
+        return ""
+    return (
+        f"{dates[0]!r} may be {first[0]}, by which rows are in order, or {last[0]}: "
+        "write the day that it is"
+    )
+
+
+def _day(y: str, month: str, day: str) -> str:
+    return f"{_year(y)}-{int(month):02}-{int(day):02}"
+
+
+def _is_day(written: str) -> bool:
+    with suppress(ValueError):
+        return bool(date.fromisoformat(written))
+    return False
+
+
+def _is_sorted(days: list[str]) -> bool:
+    """Whether days rise or fall."""
+    ordered = sorted(days)
+    return days in (ordered, ordered[::-1])
 
 
 def has_zone(text: str) -> bool:
@@ -392,7 +455,8 @@ def has_offset(text: str) -> bool:
 
 def _bare(text: str) -> str:
     """Return a time without brackets; of those of a web server's log one may be in another cell."""
-    return _REGION("", text.strip()).removeprefix("[").removesuffix("]")
+    text = text.strip().removeprefix("[")
+    return _REGION("", text).removesuffix("]") if text.endswith("]") else text
 
 
 def _year(written: str) -> int:

@@ -10,17 +10,20 @@ import json
 import re
 import warnings
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from drift.errors import DriftError
 from drift.streams import arff as arff_reader
 from drift.streams import decoding, json_rows, read_stream
 from drift.streams import frames as frame_reader
+from drift.streams.spelled import written
+from drift.streams.texts import is_grouped, is_padded, plain_number
 from tests.streams.corpus import arff, frames, json_lines, libsvm, separated_text
 from tests.streams.corpus.case import parquet
 
@@ -256,3 +259,65 @@ def test_numbers_of_every_country(folder, cents):
     for x, _ in by_road("a.csv", columns, folder):
         assert len(set(x.values())) == 1
     assert [x["us"] for x, _ in by_road("a.csv", columns, folder)] == [n / 100 for n in cents]
+
+
+@given(
+    st.lists(
+        st.none()
+        | st.from_regex(r"-?(0|[1-9][0-9]{0,4})?[.]?[0-9]{0,4}(e-?[0-9])?", fullmatch=True)
+    )
+)
+@example(["-1.234", "12.345", "123.456", "1234.567", "0.125", ".125", "1.2e5", "12.e5", "12.e55"])
+def test_how_columns_are_written_is_what_is_told_of_each_text(cells):
+    cells = [cell if cell and plain_number(cell) is not None else None for cell in cells]
+    present = [cell for cell in cells if cell]
+    values = np.array([float(cell or "nan") for cell in cells])
+    points = ["." in (cell or "") for cell in cells]
+    looked_at = any(map(is_padded, present)) or ("e" in "".join(present) and not any(points))
+    for before in (0, 2):
+        found = written(pa.array([*["1", None][:before], *cells], pa.string())[before:], values)
+        assert (found is None) == looked_at
+        if found:
+            grouped = [cell is not None and is_grouped(cell) for cell in cells]
+            assert found.grouped.tolist() == grouped
+            assert (found.points | found.grouped).tolist() == points
+            assert not (found.points & found.grouped).any()
+
+
+#: Numbers, as they are spelled in one column seldom, and what else may stand among them.
+SPELLINGS = [
+    *("1.00", "1.50", "2.0", "-1.5", "0.05", "9.95", "12.50", "1.234", "12.345", "-1.234"),
+    *("3", "007", "-01", "+5", "+1.234", "1e5", "12e5", "45e2", "1e-3", "9007199254740993"),
+    *("1,5", "1,234", "1.234,5", "$5", "TRUE", "", "NA", "-", "x", "1.10.2", "1_0", "2026-01-05"),
+]
+
+
+@given(
+    runs=st.lists(
+        st.tuples(
+            st.sampled_from(SPELLINGS)
+            | st.from_regex(r"[+-]?[01]{0,3}\.?[01]{0,3}(e5)?", fullmatch=True),
+            st.integers(1, 12),
+        ),
+        min_size=1,
+        max_size=5,
+    ),
+    separator=st.sampled_from(",;"),
+)
+@example(runs=[("2.0", 30), ("1.234", 20), ("3", 60), ("1,5", 1)], separator=";")
+@example(runs=[("007", 9), ("1.5", 9), ("x", 1)], separator=",")
+def test_where_a_block_ends_says_nothing(runs, separator, folder):
+    cells = [cell for cell, times in runs for _ in range(times)]
+    columns = {
+        "x": cells,
+        "i": [i * 7 % 11 for i in range(len(cells))],
+        "y": ["ab"[i % 2] for i in range(len(cells))],
+    }
+    found = []
+    for size in (64, 1 << 20):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(decoding, "BYTES", size)
+            road = {",": "a.csv", ";": "semicolons.csv"}[separator]
+            stream = by_road(road, columns, folder)
+            found.append((list(stream), stream.notes))
+    assert found[0] == found[1]

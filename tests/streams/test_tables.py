@@ -295,21 +295,53 @@ def test_letters_of_several_bytes_at_the_ends_of_blocks(encoding, size, tmp_path
     assert [x["x"] for x, _ in stream] == texts
 
 
-def test_codes_and_versions_in_later_blocks_than_what_tells_them(tmp_path, monkeypatch):
+def test_codes_in_later_blocks_than_what_tells_them(tmp_path, monkeypatch):
     """A block without any of them comes as numbers, and its texts are not seen."""
     monkeypatch.setattr(decoding, "BYTES", 64)
     path = tmp_path / "a.csv"
-    rows = [("1.8", "1.5", "17"), ("1.9", "2.05", "18")] * 40 + [("1.10", "1.10", "12e5")] * 20
-    path.write_text("v,f,c,y\n" + "".join(f"{','.join(row)},a\n" for row in rows))
+    rows = [("1.5", "17"), ("2.05", "18")] * 40 + [("12e5", "12e5")] * 20
+    path.write_text("f,c,y\n" + "".join(f"{','.join(row)},a\n" for row in rows))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         stream = read_stream(path, "y")
     assert [tuple(x.values()) for x, _ in stream] == [tuple(map(float, row)) for row in rows]
     found = [note for note in stream.notes if "numbers of" in note]
-    assert found == [
-        "20 of 100 numbers of 'v' may be versions: '1.10' is 1.1",
-        "20 of 100 numbers of 'c' have an exponent, as codes may: '12e5' is 1200000",
-    ]
+    assert found == ["20 of 100 numbers of 'c' have an exponent, as codes may: '12e5' is 1200000"]
+
+
+@pytest.mark.parametrize("size", range(60, 80))
+def test_a_quote_behind_a_backslash_is_named_wherever_a_block_ends(size, tmp_path, monkeypatch):
+    monkeypatch.setattr(decoding, "BYTES", size)
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n" + "no,a\n" * 12 + '"say \\"hi\\" to her",b\n' + "no,a\n" * 12)
+    with pytest.warns(RuntimeWarning) as warned:
+        read_stream(path, "y")
+    shown = '"say \\"h'
+    start = f"a: a quote behind a backslash ends its text, in {shown!r}: double"
+    assert sum(str(one.message).startswith(start) for one in warned) == 1
+
+
+@pytest.mark.parametrize("size", [64, 1 << 20])
+def test_points_of_whole_numbers_tell_what_a_point_is_in_later_blocks(size, tmp_path, monkeypatch):
+    """30 numbers such as 2.0 are more than one such as 1,5: so 1.234 is no 1234."""
+    monkeypatch.setattr(decoding, "BYTES", size)
+    path = tmp_path / "a.csv"
+    texts = ["2.0"] * 30 + ["3"] * 60 + ["1.234"] * 20 + ["1,5"]
+    path.write_text("x;y\n" + "".join(f"{text};{'ab'[i % 2]}\n" for i, text in enumerate(texts)))
+    with pytest.warns(RuntimeWarning, match="1 of 111 numbers of 'x' .* '1,5' as 1.5"):
+        stream = read_stream(path, "y")
+    assert [x["x"] for x, _ in stream] == [2] * 30 + [3] * 60 + [1.234] * 20 + [1.5]
+
+
+def test_how_rows_without_a_label_are_written_tells_nothing(tmp_path):
+    path = tmp_path / "a.csv"
+    rows = [("2.0", "")] * 30 + [("1.234", "a"), ("2.345", "b"), ("3.456", "a")]
+    path.write_text("x;p;y\n" + "".join(f"{text};1,5;{label}\n" for text, label in rows))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        stream = read_stream(path, "y")
+    assert [x["x"] for x, _ in stream] == [1234, 2345, 3456]
+    assert "3 of 3 numbers of 'x' may have a point between thousands" in stream.notes[1]
 
 
 def test_labels_of_pairs_that_say_that_there_is_none_are_named():

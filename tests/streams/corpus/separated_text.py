@@ -1,6 +1,7 @@
 """CSV, TSV and their kin, as spreadsheets, R, pandas, Spark and data bases write them."""
 
 import bz2
+import calendar
 import codecs
 import gzip
 import io
@@ -173,6 +174,16 @@ CASES = [
     Case("amounts of other dollars, rupees and crowns", "a.csv",
          column("A$5", "CA$6.50", "Rs. 1,200", "Rs 70", "90 Kč", "ZAR 10"),
          rows(5, 6.5, 1200, 70, 90, 10), ["6 of 6 numbers of 'x' are written otherwise: 'A$5'"]),
+    *(Case(f"codes that begin with the letters of a currency: {cells[0]}", "a.csv",
+           column(*cells), rows(*cells))
+      for cells in [("CAD101", "CAD102"), ("TRY1", "TRY2"), ("SGD2", "HUF101"), ("Rs101", "Rs7")]),
+    Case("amounts behind letters that are of currencies alone", "a.csv",
+         column("USD5", "EUR6", "kr7"), rows(5, 6, 7), ["'USD5' as 5, 'EUR6' as 6, 'kr7' as 7"]),
+    *(Case(f"amounts behind letters, one of which is no code: {other}", "a.csv",
+           column("Rs101", "Rs102", other), rows(101, 102, value),
+           [f"'Rs101' as 101 ... '{other}' as {value}"])
+      for other, value in [("Rs1,200", 1200), ("Rs12.5", 12.5), ("Rs 7", 7), ("Rs.7", 7),
+                           ("₹7", 7), ("7 INR", 7)]),
     Case("lakhs and crores", "a.csv", column("₹1,23,456.50", "₹12,34,56,789", "7"),
          rows(123456.5, 123456789, 7), ["'₹1,23,456.50' as 123456.5"]),
     Case("a quote inside of a cell", "a.csv", 'x,t,y\n1,5" pipe,a\n2,6" pipe,b\n',
@@ -206,8 +217,13 @@ CASES = [
           ("a plus behind them", ["10+", "500+", "1,000+", "5,000+", "10,000+"]),
           ("what they are of", ["4.5/5", "4.1/5", "3.9/5", "2/5", "5/5"]),
       ]),
-    Case("fractions and shares of several", "a.csv", column("1/2", "3/4", "5/8", "2/3", "7/16"),
-         rows("1/2", "3/4", "5/8", "2/3", "7/16")),
+    *(Case(what, "a.csv", column(*cells), rows(*cells))
+      for what, cells in [
+          ("fractions and shares of several", ["1/2", "3/4", "5/8", "2/3", "7/16"]),
+          ("months of years", [f"{month}/{year}" for year in (86, 87) for month in range(1, 13)]),
+          ("tyres", ["175/70", "185/70", "195/70", "155/65", "165/65", "175/65"]),
+          ("genotypes", ["112/114", "114/114", "110/114", "110/112", "108/112", "112/112"]),
+      ]),
     Case("numbers with signs", "a.csv", column("<0.1", "<0.2", ">5", "~3", "<0.3"),
          rows("<0.1", "<0.2", ">5", "~3", "<0.3"), ["are numbers with a unit or a sign"]),
     *(Case(f"texts that may be {what}", "a.csv", column(*cells), rows(*cells), [note])
@@ -422,7 +438,7 @@ CASES = [
     Case("classes that look like powers of ten", "a.csv", "x,y\n1,12e5\n2,7\n3,1E3\n",
          [({"x": 1}, 1_200_000), ({"x": 2}, 7), ({"x": 3}, 1000)],
          ["'12e5' is the class 1200000; '1E3' is the class 1000"]),
-    # --- codes and versions ----------------------------------------------------------------------
+    # --- codes -----------------------------------------------------------------------------------
     Case("hexadecimal ids", "a.csv", column("3fa2", "ab91", "12e5", "0e17", "9c1b"),
          rows("3fa2", "ab91", "12e5", "0e17", "9c1b"),
          ["2 of 5 values of 'x' are numbers, and count as categories, as the others do: '3fa2'"]),
@@ -441,23 +457,20 @@ CASES = [
          rows(1_200_000, 1.5, 3, 4)),
     Case("exponents of people", "a.csv", column("10e3", "47e3", "100e3", "5"),
          rows(10_000, 47_000, 100_000, 5)),
-    Case("versions of two parts", "a.csv", column("1.8", "1.9", "1.10", "1.11", "1.10"),
-         rows(1.8, 1.9, 1.1, 1.11, 1.1), ["2 of 5 numbers of 'x' may be versions: '1.10' is 1.1"]),
-    Case("versions of two parts and of three", "a.csv",
-         column("1.9", "1.10", "2.0", "2.0", "1.10.2"), rows(1.9, 1.1, 2, 2, None),
-         ["4 of 5 values of 'x' are numbers; '1.10.2' (1) counts as missing",
-          "1 of 4 numbers of 'x' may be versions: '1.10' is 1.1"]),
+    *(Case(f"numbers with a last 0: {what}", "a.csv", column(*cells), rows(*map(float, cells)))
+      for what, cells in [
+          ("versions of two parts, which may be any others", ["1.8", "1.9", "1.10", "1.11"]),
+          ("prices to the cent", ["1.90", "12.50", "3.10", "1.00"]),
+          ("prices as they are typed", ["4.5", "3.25", "9.90", "12.75"]),
+          ("weights", ["0.5", "0.50", "0.75", "1.25"]),
+          ("odds", ["1.5", "1.80", "2.10", "3.25"]),
+          ("degrees", ["52.5", "52.520", "13.4", "48.13710"]),
+          ("numbers below 0", ["1.90", "-1.5", "3.1"]),
+      ]),
     Case("versions of three parts and of two", "a.csv", column("1.9", "1.10.1", "1.10.2"),
          rows("1.9", "1.10.1", "1.10.2"), ["1 of 3 values of 'x' are numbers, and count"]),
-    Case("versions, below 11,000 of one digit", "a.csv",
-         "x,y\n" + "".join(f"3.{i % 10},{i % 3}\n" for i in range(11_000)) + "3.10,0\n",
-         [*(({"x": float(f"3.{i % 10}")}, i % 3) for i in range(11_000)), ({"x": 3.1}, 0)],
-         ["1 of 11,001 numbers of 'x' may be versions: '3.10' is 3.1"]),
-    Case("prices to the cent", "a.csv", column("1.90", "12.50", "3.10"), rows(1.9, 12.5, 3.1)),
-    Case("fractions of three digits, some of them rounded", "a.csv",
-         column("1.90", "12.5", "3.10", "1.05"), rows(1.9, 12.5, 3.1, 1.05)),
-    Case("fractions below 0 are no versions", "a.csv", column("1.90", "-12.55", "3.1"),
-         rows(1.9, -12.55, 3.1)),
+    Case("a zero in front, among fractions", "a.csv", column("007", "1.5", "2.5"),
+         rows(7, 1.5, 2.5), ["1 of 3 numbers of 'x' have zeros in front: '007' is 7"]),
     # --- times -----------------------------------------------------------------------------------
     Case("dates that nobody asked for", "a.csv", column("2026-01-02", "2026-01-01", "2026-01-02"),
          rows(None, None, None), ["left out: 'x' has times"]),
@@ -546,12 +559,37 @@ CASES = [
          options={"target": "y", "calendar": "x"}),
     Case("American dates and years of two digits", "a.csv", column("1/31/26", "2/1/26 9:30"),
          [({"i": 0}, "a"), ({"i": 1}, "b")], options={"target": "y", "time": "x"}),
-    Case("years of two digits, as Hadoop writes them first", "a.csv",
-         column("26/01/04 10:00:00", "26/01/05 10:00:00"), rows(None, None),
-         ["left out: 'x' has times, and '26/01/04' may begin with the year: write it as 2026-01"]),
+    *(Case(f"years of two digits first, {what}", "a.csv", column(*cells),
+           rows(*[None] * len(cells)),
+           [f"left out: 'x' ... '{cells[0][:8]}' may be {first}, by which ... or {last}: write"])
+      for what, first, last, cells in [
+          ("as Hadoop writes them", "2026-01-04", "2004-01-26",
+           ["26/01/04 10:00:00", "26/01/05 10:00:00"]),
+          ("without a clock", "2026-01-30", "2030-01-26", ["26/01/30", "26/01/31", "26/02/01"]),
+          ("the newest first", "2026-02-01", "2001-02-26", ["26/02/01", "26/01/31", "26/01/30"]),
+      ]),
     Case("years of two digits, as Hadoop writes them first, asked for", "a.csv",
          column("26/01/04 10:00:00", "26/01/05 10:00:00"),
-         refused="x: '26/01/04' may begin with the year", options={"target": "y", "time": "x"}),
+         refused="x: '26/01/04' may be 2026-01-04, by which rows are in order, or 2004-01-26",
+         options={"target": "y", "time": "x"}),
+    *(Case(f"British dates and years of two digits: {what}", "a.csv", column(*cells),
+           [({"i": i}, "ab"[i % 2]) for i in order], notes, options={"target": "y", "time": "x"})
+      for what, cells, order, notes in [
+          ("ends of months", [f"{calendar.monthrange(2000 + y, m)[1]}/{m:02}/{y}"
+                              for y in range(10, 24) for m in range(1, 13)],
+           range(168), ["'i' counts up"]),
+          ("ends of years", [f"31/12/{year:02}" for year in range(5, 21)], range(16), []),
+          ("ends of years, at midnight", [f"31/12/{year:02} 00:00" for year in range(5, 21)],
+           range(16), []),
+          ("the 15th of each month",
+           [f"15/{m:02}/{y}" for y in range(10, 24) for m in range(1, 13)],
+           range(168), ["'i' counts up"]),
+          ("the 15th of each month of a year", [f"15/{m:02}/26" for m in range(1, 13)],
+           range(12), []),
+          ("birthdays", ["14/03/05", "22/07/11", "02/11/09", "25/12/13", "22/01/08", "14/09/14"],
+           [0, 4, 2, 1, 3, 5], []),
+          ("days that no such year has", ["28/02/29", "28/02/30", "28/03/01"], [2, 0, 1], []),
+      ]),
     Case("days of birth and years of two digits", "a.csv",
          column("13/01/99", "13/02/98", "13/01/97"),
          [({"i": 2}, "a"), ({"i": 1}, "b"), ({"i": 0}, "a")],
@@ -794,6 +832,14 @@ CASES = [
          'x,t,y\n1,"say \\"hi\\"",a\n2,no,b\n',
          [({"x": 1, "t": 'say \\hi\\""'}, "a"), ({"x": 2, "t": "no"}, "b")],
          ["a quote behind a backslash ends its text, in '1,\"say \\\\\"h': double the quotes"]),
+    Case("quotes with backslashes, behind a doubled quote and a line break", "a.csv",
+         'x,t,y\n1,"a ""b""\nsay \\"hi\\"",a\n2,no,b\n',
+         [({"x": 1, "t": 'a "b"\nsay \\hi\\""'}, "a"), ({"x": 2, "t": "no"}, "b")],
+         ["a quote behind a backslash ends its text, in 'say \\\\\"h': double the quotes"]),
+    *(Case(f"backslashes before quotes in cells that are not quoted, with {separator!r}", "a.txt",
+           f'p{separator}y\n{{"k": "a\\"b"}}{separator}a\n{{"k": 2}}{separator}b\n',
+           [({"p": '{"k": "a\\"b"}'}, "a"), ({"p": '{"k": 2}'}, "b")])
+      for separator in "\t;|"),
     Case("backslashes before the ends of texts, and a doubled quote", "a.csv",
          'x,t,y\n1,"C:\\a\\",a\n2,"C:\\""b""\\",b\n',
          [({"x": 1, "t": "C:\\a\\"}, "a"), ({"x": 2, "t": 'C:\\"b"\\'}, "b")]),
