@@ -311,9 +311,9 @@ def learn_whole(folder, identity=None):
     return twin_of(one.options)
 
 
-def refusal(broker, folder, identity=None):
+def refusal(broker, folder, identity=None, group="later"):
     """What a worker says that ends at once."""
-    one = worker(broker, folder, "later", **LONG)
+    one = worker(broker, folder, group, **LONG)
     one._identity = dict(identity or {}).copy
     with pytest.raises((CheckpointError, ConsumerError)) as raised:
         run(one)
@@ -390,7 +390,7 @@ def test_of_topics_that_were_recreated_the_remedy_works(broker, tmp_path, recrea
     assert "another cluster" not in said
     if len(recreated) == 2:  # one of the two is not enough
         follow(said[: said.index(" and drift")])
-        said = refusal(broker, tmp_path, now)
+        said = refusal(broker, tmp_path, now, "later-2")  # which waits for no session
         assert "learnt from another l\n" in said
         assert "another cluster" not in said
     assert follow(said)[0] == [f"--topic {recreated[-1]} --offset 0"]
