@@ -11,7 +11,19 @@ from drift._options import option
 from drift.cli import _named, _settings
 from drift.cli._client import Client, read_secret
 
-__all__ = ["Learning"]
+__all__ = ["IDLE", "Learning"]
+
+
+#: Options that do nothing in a command which learns one model, and sends and saves nothing.
+IDLE = frozenset(
+    {
+        *("start", "headers", "orphans", "events", "alarm_level"),
+        *("checkpoint_every", "checkpoint_seconds"),
+        *("keep", "keep_ten_minutes", "keep_hourly", "keep_daily"),
+        *("metrics_port", "metrics_address"),
+        *("max_models", "prior", "expire"),
+    }
+)
 
 
 @dataclass(kw_only=True)

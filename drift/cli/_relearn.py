@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from drift.consumers.order import LearntRuns
     from drift.consumers.records import Message, TopicPartition
 
-__all__ = ["checked", "compared", "ends_of", "logs_of", "untrained", "written"]
+__all__ = ["checked", "compared", "ends_of", "logs_of", "new_file", "untrained"]
 
 
 def ends_of(runs: LearntRuns) -> dict[TopicPartition, int]:
@@ -64,16 +64,19 @@ def logs_of(
         If messages are deleted, or a topic is another one.
     """
     logs, begins = {}, {}
+    bounds: dict[str, tuple[dict[int, int], dict[int, int]]] = {}  # of all partitions, by topic
     with ExitStack() as stack:
         for place, upto in ends_of(runs).items():
             topic, number = place
             reader = stack.enter_context(Reader(topic, reading))
             reader.require(number)
-            _refuse_another(topic, identity or {}, reader.identity(of_labels=topic == labels))
+            if topic not in bounds:
+                _refuse_another(topic, identity or {}, reader.identity(of_labels=topic == labels))
+                bounds[topic] = reader.beginnings(), reader.ends()
+            beginnings, ends = bounds[topic]
             first = runs.first.get(place, 0)
-            begins[place] = first, reader.beginnings()[number]
-            end = min(upto, reader.ends()[number])
-            logs[place] = reader.read({number: end}, {number: first})
+            begins[place] = first, beginnings[number]
+            logs[place] = reader.read({number: min(upto, ends[number])}, {number: first})
         if lost := ", ".join(gone(begins)):
             raise CheckpointError(f"{lost}: what is deleted cannot be learnt again")
         yield logs
@@ -94,7 +97,7 @@ def _refuse_another(topic: str, before: Mapping[str, str], now: Mapping[str, str
 
 
 @contextmanager
-def written(file: Path | None) -> Iterator[BinaryIO | None]:
+def new_file(file: Path | None) -> Iterator[BinaryIO | None]:
     """Open a new file, which gets its name once it is whole; None for none.
 
     Raises
@@ -160,7 +163,7 @@ def untrained(found: Description | None) -> Any:
     Returns
     -------
     model or None
-        None where the checkpoint has none of drift's, or that of a shadow which was promoted.
+        None if the checkpoint's is a pickle, or was a shadow before a promotion.
     """
     if found is None or found.header["payload"] != "drift" or found.header["promotions"]:
         return None

@@ -16,7 +16,7 @@ from drift._options import option
 from drift.cli import _named
 from drift.cli._client import Client, read_secret
 from drift.cli._command import Command, ask, noting, raise_all, warn
-from drift.cli._learning import Learning
+from drift.cli._learning import IDLE, Learning
 from drift.cli._log import logging_to_stderr
 from drift.cli._settings import TABLES
 from drift.cli._settings import load as load_tables
@@ -341,20 +341,12 @@ class Relearn(Learning):
     out: Path | None = option("File for the predictions, a line of JSON each.", None)
 
     #: Options by which nothing is learnt otherwise.
-    unused = frozenset(
-        {
-            *("start", "on_gap", "max_idle", "headers", "dead_letters", "orphans", "events"),
-            *("alarm_level", "checkpoint_every", "checkpoint_seconds"),
-            *("keep", "keep_ten_minutes", "keep_hourly", "keep_daily"),
-            *("metrics_port", "metrics_address", "log_json"),
-            *("max_models", "prior", "expire"),
-        }
-    )
+    unused = IDLE | {"on_gap", "max_idle", "dead_letters", "log_json"}
     interrupted = "interrupted: the same command begins anew"
 
     def _run(self) -> None:
         from drift.cli._progress import bar
-        from drift.cli._relearn import checked, compared, ends_of, logs_of, written
+        from drift.cli._relearn import checked, compared, ends_of, logs_of, new_file
         from drift.consumers.relearning import relearning
 
         settings = self.settings()
@@ -374,7 +366,7 @@ class Relearn(Learning):
         known = {} if found is None else found.header["identity"]
         with (
             logging_to_stderr(self.secrets),
-            written(self.out) as file,
+            new_file(self.out) as file,
             logs_of(order, reading, identity=known, labels=options.labels) as logs,
             bar(count) as advance,
         ):

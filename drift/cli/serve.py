@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass
 
 from drift.cli import _settings
-from drift.cli._learning import Learning
+from drift.cli._learning import IDLE, Learning
 from drift.cli._log import logging_to_stderr
 from drift.cli._signals import leave_at_signals
 
@@ -27,15 +27,7 @@ class Serve(Learning):
 
     shared = _settings.ServeOptions
     #: Options that `Replica` does not use: it sends, saves and promotes nothing, and has one model.
-    unused = frozenset(
-        {
-            *("start", "predictions", "headers", "orphans", "events", "alarm_level"),
-            *("checkpoint_every", "checkpoint_seconds", "promote"),
-            *("keep", "keep_ten_minutes", "keep_hourly", "keep_daily"),
-            *("metrics_port", "metrics_address"),
-            *("max_models", "prior", "expire"),
-        }
-    )
+    unused = IDLE | {"predictions", "promote"}
 
     def _run(self) -> None:
         leave_at_signals()

@@ -568,8 +568,7 @@ class Worker:
         """Load a model, on another thread; at first look at the topics, which are there now."""
         if not self._has_looked and not self._stopping.is_set():
             options = self.options
-            groups = [*filter(None, (options.topics, [*filter(None, options.outputs)]))]
-            asked = configs(groups, self._receiving)
+            asked = configs([options.topics, [*filter(None, options.outputs)]], self._receiving)
             warn_of_compaction(asked, options)
             if options.labels is not None:
                 check_configs(asked, options, partitions)

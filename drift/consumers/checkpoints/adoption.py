@@ -95,7 +95,7 @@ def adopt(  # noqa: PLR0913
 def _of_the_other(header: dict[str, Any], topic: str) -> dict[str, str]:
     """Return the identity of the topic that is not adopted, if labels have one of their own.
 
-    With its cluster, by which a topic that was recreated is told from one on another cluster.
+    The cluster's is kept, too. Without it the next error could not exclude another cluster.
     """
     labels = header["configuration"].get("labels")
     if labels is None:

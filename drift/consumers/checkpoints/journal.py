@@ -122,8 +122,8 @@ def read_order(folder: AnyPath, checkpoint: str, since: str | None = None) -> Le
     Raises
     ------
     CheckpointError
-        If lines are missing or cannot be read, the model does not come from that one, or it has
-        left out what it was rolled back over.
+        If lines are missing or cannot be read, the model does not come from that one, or a rollback
+        kept the newer offsets.
     """
     return read_journal(folder, checkpoint, since).runs
 

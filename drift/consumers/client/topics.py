@@ -90,6 +90,8 @@ def configs(
         with _admin({**options, **hasty}) as admin:
             for topics in groups:
                 asked = [kafka.admin.ConfigResource(kind, topic) for topic in topics]
+                if not asked:
+                    continue
                 found |= admin.describe_configs(asked, config_filter="all")["topic"]
     except (KafkaError, KeyError) as problem:
         log.info("%s: %s", _UNSHOWN, problem)
